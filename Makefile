@@ -1,0 +1,54 @@
+# Everything runs in .venv, made from the lock file by plain pip. Python 3.11 or newer and make are all that is needed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+SOURCES := src tests benchmarks examples
+
+.PHONY: install demo test lint format bench bench-peers docs audit lock test-all clean
+
+install: $(STAMP)
+
+$(STAMP): requirements/dev.txt pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+demo: $(STAMP)  ## the main job: a table, one command, private centres and a guarantee
+	$(BIN)/kveil demo
+
+test: $(STAMP)  ## all tests; the coverage of the vault must stay at 98 % of lines and branches
+	$(BIN)/python -m pytest -n 2 --dist loadfile --doctest-modules --cov=kveil --cov-report= $(ARGS)
+	$(BIN)/python -m coverage report --include='src/kveil/kernel/*' --fail-under=98
+
+lint: $(STAMP)  ## ruff, mypy strict, and the arrows between the rooms
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix $(SOURCES)
+	$(BIN)/ruff format $(SOURCES)
+
+bench: $(STAMP)  ## speed and memory, as ratios with a verdict each
+	$(BIN)/python -m benchmarks
+
+docs: $(STAMP)  ## run every example and every line of code in README and docs
+	$(BIN)/python -m pytest tests/docs $(ARGS)
+
+lock:  ## refresh the lock files with uv; no index host is written
+	uv pip compile $(LOCK) --extra dask --extra report --extra service --group dev pyproject.toml -o requirements/dev.txt
+	uv pip compile $(LOCK) --extra all --group test --group build pyproject.toml -o requirements/all.txt
+
+LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet --upgrade
+
+test-all:  ## command line and federation beside Flower and its older libraries, in .venv-all
+	$(PYTHON) -m venv .venv-all
+	.venv-all/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/all.txt
+	.venv-all/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	.venv-all/bin/python -m pytest tests/cli $(ARGS)
+
+clean:
+	rm -rf $(VENV) .venv-all .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage*

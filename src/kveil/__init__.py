@@ -1,0 +1,42 @@
+"""kveil: clustering that keeps people's secrets.
+
+Names are loaded when they are first used, so that `import kveil` stays quick: scikit-learn and dp-accounting each take
+more than a second.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from kveil._version import __version__
+
+if TYPE_CHECKING:
+    from kveil.kernel.ledger import Ledger
+    from kveil.kernel.loss import Guarantee, PrivacyUnit
+    from kveil.models.private_kmeans import PrivateKMeans
+    from kveil.release import Release, load
+    from kveil.source import Source, read
+
+_HOMES = {
+    "Guarantee": "kveil.kernel.loss",
+    "Ledger": "kveil.kernel.ledger",
+    "PrivacyUnit": "kveil.kernel.loss",
+    "PrivateKMeans": "kveil.models.private_kmeans",
+    "Release": "kveil.release",
+    "Source": "kveil.source",
+    "load": "kveil.release",
+    "read": "kveil.source",
+}
+
+__all__ = ["Guarantee", "Ledger", "PrivacyUnit", "PrivateKMeans", "Release", "Source", "__version__", "load", "read"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in ("errors", "seeding", "testing", "tuning"):
+        return import_module(f"kveil.{name}")
+    raise AttributeError(f"module 'kveil' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "errors", "seeding", "testing", "tuning"])

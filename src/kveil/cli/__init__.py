@@ -1,0 +1,1 @@
+"""The command line: a door. Nothing imports it."""

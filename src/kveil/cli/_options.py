@@ -1,0 +1,87 @@
+"""Texts of the command line turned into parameters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from kveil.errors import InvalidValue
+from kveil.source.progress import listen
+
+
+def parse_bounds(text: str | None, names: tuple[str, ...] | None) -> tuple[Any, Any] | None:
+    """`low,high`, or a JSON file: {"age": [0, 120], ...} by name, or [[0, 120], ...] in the order of the columns."""
+    if text is None:
+        return None
+    parts = text.split(",")
+    if len(parts) == 2 and all(_is_number(part) for part in parts):
+        return float(parts[0]), float(parts[1])
+    if not Path(text).is_file():
+        raise InvalidValue(f"--bounds takes LOW,HIGH or a JSON file, and there is no file {text!r}. Example: --bounds 0,100")
+    pairs = _read_pairs(Path(text), names)
+    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+
+
+def parse_numbers(option: str, text: str | None) -> Any:
+    """One number, or several separated by commas."""
+    if text is None:
+        return None
+    parts = text.split(",")
+    if not all(_is_number(part) for part in parts):
+        raise InvalidValue(f"{option} takes one number, or numbers separated by commas.")
+    return float(parts[0]) if len(parts) == 1 else [float(part) for part in parts]
+
+
+def parse_names(text: str | None) -> list[str] | None:
+    return None if text is None else [name.strip() for name in text.split(",")]
+
+
+@contextmanager
+def progress_on_terminals() -> Iterator[None]:
+    """A bar of public steps on stderr, if a person is watching."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"), console=console
+    ) as bar:
+        task = bar.add_task("reading", total=None)
+        with listen(lambda label, number, total: bar.update(task, description=label, completed=number, total=total)):
+            yield
+
+
+def _read_pairs(path: Path, names: tuple[str, ...] | None) -> list[Any]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        data = None
+    if isinstance(data, dict):
+        if names is None:
+            raise InvalidValue("these columns have no names, so bounds must be a list of pairs in their order.")
+        missing, unknown = [name for name in names if name not in data], [name for name in data if name not in names]
+        if missing or unknown:
+            raise InvalidValue(
+                f"the bounds file must name exactly the columns in use. Missing: {missing or 'none'}. "
+                f"Unknown: {unknown or 'none'}. Choose columns with --columns."
+            )
+        data = [data[name] for name in names]
+    if not isinstance(data, list) or not all(
+        isinstance(pair, list) and len(pair) == 2 and all(isinstance(x, int | float) for x in pair) for pair in data
+    ):
+        raise InvalidValue('the bounds file must hold JSON: {"age": [0, 120], ...} or [[0, 120], ...], one pair a column.')
+    return data
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,67 @@
+"""`kveil demo`: the main job on a made-up city, from a table to a saved release."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from kveil.cli._options import progress_on_terminals
+from kveil.cli.fit import summary
+from kveil.errors import InvalidValue, MissingExtra
+
+PLACES = [(2.0, 3.0), (7.5, 2.0), (5.0, 5.5), (1.5, 8.0), (8.5, 8.0)]
+BOUNDS = (0.0, 10.0)
+
+
+def demo(
+    out: Annotated[Path, typer.Option("--out", "-o", help="folder to make; never overwritten")] = Path("kveil-demo"),
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+) -> None:
+    """Where do riders of a made-up city start? Fit, save, and say what was promised, in a few seconds."""
+    from kveil import Ledger, PrivateKMeans
+    from kveil.release.picture import save_picture, text_picture
+
+    place = _free(out)
+    place.mkdir(parents=True)
+    table = place / "riders.csv"
+    _write_riders(table)
+    ledger = Ledger.create(place / "ledger.db", "city", 2.0, relation="add-remove")
+    model = PrivateKMeans(len(PLACES), epsilon=1.0, bounds=BOUNDS, ledger=ledger, random_state=0)
+    with progress_on_terminals():
+        model.fit(table)
+    model.release_.save(place / "release")
+    with suppress(MissingExtra):  # the text below shows the same
+        save_picture(model.release_, place / "centers.svg")
+    if as_json:
+        typer.echo(json.dumps(summary(model, place / "release")))
+        return
+    typer.echo(f"{table}: made-up trips, one row a rider. Their privacy budget: epsilon 2 in all.\n")
+    typer.echo(text_picture(model.release_))
+    typer.echo(f"\n{model.guarantee_}\n")
+    typer.echo(f"Left on the ledger: {ledger.remaining()}.")
+    typer.echo(f"Saved: {place / 'release'} (centres, card and guarantee); the other files in {place} are the demo's own.")
+    typer.echo("Ask for another release, which takes what is left:")
+    typer.echo(f"  kveil fit {table} --k 3 --epsilon 1 --bounds 0,10 --ledger {place / 'ledger.db'} -o {place / 'three'}")
+
+
+def _free(out: Path) -> Path:
+    """`out`, or the first of out-2, out-3, ... that does not exist."""
+    for number in range(1, 1000):
+        place = out if number == 1 else out.with_name(f"{out.name}-{number}")
+        if not place.exists():
+            return place
+    raise InvalidValue(f"{out} and its numbered neighbours exist already. Choose another folder with -o.")
+
+
+def _write_riders(path: Path) -> None:
+    """A table to play with; the random numbers make up people, they hide nobody."""
+    import numpy as np
+
+    rng: Any = np.random.default_rng(2026)
+    homes = np.repeat(PLACES, 4000, axis=0)
+    trips = np.clip(homes + rng.standard_normal(homes.shape) * 0.5, *BOUNDS)  # made-up people, not noise for privacy
+    np.savetxt(path, rng.permutation(trips), fmt="%.4f", delimiter=",", header="start_x,start_y", comments="")

@@ -1,0 +1,102 @@
+"""`kveil fit`: from a file to a saved release."""
+
+from __future__ import annotations
+
+import json
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from kveil.cli._options import parse_bounds, parse_names, parse_numbers, progress_on_terminals
+from kveil.errors import InvalidValue
+
+
+class Relation(StrEnum):
+    add_remove = "add-remove"
+    replace_one = "replace-one"
+
+
+class Format(StrEnum):
+    parquet = "parquet"
+    csv = "csv"
+
+
+class Scaling(StrEnum):
+    bounds = "bounds"
+
+
+class Method(StrEnum):
+    auto = "auto"
+    lloyd = "lloyd"
+
+
+def fit(
+    data: Annotated[Path, typer.Argument(help=".csv (with header), .npz (array x), .npy, .parquet (file or folder)")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="folder for the release; must not exist")],
+    k: Annotated[int, typer.Option("--k", help="number of clusters")] = 8,
+    epsilon: Annotated[float, typer.Option(help="privacy loss; smaller is more private")] = 1.0,
+    delta: Annotated[float, typer.Option(help="0 for a pure guarantee")] = 0.0,
+    bounds: Annotated[str | None, typer.Option(help="LOW,HIGH or a JSON file; from public knowledge")] = None,
+    center: Annotated[str | None, typer.Option(help="with --radius: centre of a public ball, default 0")] = None,
+    radius: Annotated[float | None, typer.Option(help="radius of a public ball, instead of --bounds")] = None,
+    method: Annotated[Method, typer.Option(help="how")] = Method.auto,
+    n_steps: Annotated[int | None, typer.Option(help="Lloyd steps; fixed beforehand")] = None,
+    scaling: Annotated[Scaling | None, typer.Option(help="'bounds': every column counts as equally wide")] = None,
+    columns: Annotated[str | None, typer.Option(help="names, separated by commas; default all")] = None,
+    person: Annotated[str | None, typer.Option(help="column of ids: protect people instead of records")] = None,
+    max_rows_per_person: Annotated[int, typer.Option(help="rows of one person that count")] = 1,
+    relation: Annotated[Relation, typer.Option(help="neighbouring tables")] = Relation.add_remove,
+    ledger: Annotated[Path | None, typer.Option(help="budget to charge, from `kveil ledger init`")] = None,
+    format: Annotated[Format, typer.Option(help="of the centres")] = Format.parquet,
+    force: Annotated[bool, typer.Option("--force", help="replace an older release at OUT")] = False,
+    random_state: Annotated[int | None, typer.Option(help="steers public choices only, never noise")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+) -> None:
+    """Private cluster centres of DATA, saved with their guarantee at OUT."""
+    from kveil import PrivateKMeans, read
+
+    check_place(out, force)
+    source = read(data, columns=parse_names(columns), person=person, max_rows_per_person=max_rows_per_person)
+    model = PrivateKMeans(
+        k, epsilon=epsilon, delta=delta, bounds=parse_bounds(bounds, source.names), center=parse_numbers("--center", center),
+        radius=radius, method=method.value, n_steps=n_steps, scaling=scaling.value if scaling else None,
+        relation=relation.value, ledger=ledger, random_state=random_state,
+    )  # fmt: skip
+    with progress_on_terminals():
+        model.fit(source)
+    model.release_.save(out, format=format.value, overwrite=force)
+    typer.echo(json.dumps(summary(model, out)) if as_json else words(model, out))
+
+
+def check_place(out: Path, force: bool) -> None:
+    """Refuse a place where the release could not be saved, before any budget is spent."""
+    from kveil.release.folder import check_replaceable
+    from kveil.release.place import in_the_way
+
+    if os.path.lexists(out):
+        if not force:
+            raise in_the_way(out)
+        check_replaceable(out)
+    parent = out.absolute().parent
+    if not (parent.is_dir() and os.access(parent, os.W_OK)):
+        raise InvalidValue(f"{parent} is no folder that can be written to. Make it first, or choose another place with -o.")
+
+
+def summary(model: Any, out: Path) -> dict[str, Any]:
+    """What a script wants to know: where it is and what was promised."""
+    return {
+        "release": str(out),
+        "method": model.method_,
+        "centers": model.cluster_centers_.tolist(),
+        "weights": None if model.cluster_weights_ is None else model.cluster_weights_.tolist(),
+        "features": None if model.release_.features is None else list(model.release_.features),
+        "guarantee": json.loads(model.guarantee_.to_json()),
+    }
+
+
+def words(model: Any, out: Path) -> str:
+    k, d = model.cluster_centers_.shape
+    return f"{k} centres of {d} feature(s) saved at {out}\n\n{model.guarantee_}"

@@ -1,0 +1,48 @@
+"""`kveil`: the commands, and how an error becomes one paragraph and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+from rich.console import Console
+
+from kveil.cli import demo, fit, guarantee, ledger
+from kveil.errors import BudgetError, KveilError
+
+# Tracebacks with local variables would print rows.
+app = typer.Typer(
+    name="kveil",
+    help="Clustering that keeps people's secrets: private cluster centres, with a guarantee that can be checked.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("fit")(fit.fit)
+app.command("demo")(demo.demo)
+app.command("guarantee")(guarantee.guarantee)
+app.add_typer(ledger.app, name="ledger", help="Budgets that several fits draw on.")
+
+BAD_INPUT, BUDGET_REFUSED, UNFORESEEN, INTERRUPTED = 2, 3, 1, 130
+
+
+def main() -> None:
+    """Run the command line. Exit codes: 0 done, 1 unforeseen, 2 bad usage or input, 3 budget refused, 130 interrupted."""
+    try:
+        app()
+    except KveilError as error:
+        _say(str(error))
+        sys.exit(BUDGET_REFUSED if isinstance(error, BudgetError) else BAD_INPUT)
+    except KeyboardInterrupt:
+        _say("interrupted. What was reserved on a ledger stays spent.")
+        sys.exit(INTERRUPTED)
+    except Exception as error:
+        if os.environ.get("KVEIL_TRACEBACK") == "1":  # for developers: a traceback may show data
+            raise
+        _say(f"unforeseen trouble ({type(error).__name__}). Set KVEIL_TRACEBACK=1 to see where; the trace may quote data.")
+        sys.exit(UNFORESEEN)
+
+
+def _say(text: str) -> None:
+    Console(stderr=True, highlight=False).print(f"kveil: {text}", markup=False, soft_wrap=True)

@@ -1,0 +1,52 @@
+"""Every error kveil raises on purpose. A message may quote parameters, never rows, row counts or indices.
+
+This file imports nothing, so that the vault may raise from it without leaning on another room.
+"""
+
+
+class KveilError(Exception):
+    """The root: `except KveilError` catches whatever kveil refuses."""
+
+
+class InvalidValue(KveilError, ValueError):
+    """A parameter, shape or schema that cannot be used."""
+
+
+class InvalidType(KveilError, TypeError):
+    """A value of a type that cannot be used."""
+
+
+class BoundsRequired(InvalidValue):
+    """No public domain was given, and taking one from the data would publish its extremes."""
+
+
+class GridOverflow(InvalidValue):
+    """The fixed-point grid is too fine for exact sums; decided from public parameters before a row is read."""
+
+
+class SourceError(InvalidValue):
+    """A file or table that cannot be read as rows of numbers."""
+
+
+class ReleaseError(InvalidValue):
+    """A saved release that is damaged, unknown, or in the way."""
+
+
+class BudgetError(KveilError):
+    """The budget says no. Nothing was drawn."""
+
+
+class BudgetExceeded(BudgetError):
+    """The ledger has too little left. Nothing was drawn and nothing was charged."""
+
+
+class LedgerMismatch(BudgetError, ValueError):
+    """The ledger counts another relation, unit or kind of loss than the plan. Nothing was charged."""
+
+
+class TicketError(BudgetError):
+    """A reservation was used twice, outside its process, or for something it does not hold."""
+
+
+class MissingExtra(KveilError, ImportError):
+    """An optional dependency is needed and not installed."""

@@ -1,0 +1,1 @@
+"""The vault: the only room that draws private noise or spends budget."""

@@ -1,0 +1,22 @@
+"""The one entrance of the vault: charge, then draw, then give the noisy value and a receipt."""
+
+from kveil.kernel.exact import entropy
+from kveil.kernel.ledger import Ledger, Ticket
+from kveil.kernel.loss import Measurement, Noisy, Plan, Receipt, Secret
+
+
+def run(measurement: Measurement[Secret, Noisy], secret: Secret, account: Ledger | Ticket) -> tuple[Noisy, Receipt]:
+    """`measurement` of `secret`, paid from a reservation (or from a ledger, which reserves this one charge).
+
+    The charge is durable before entropy is read; a crash in between leaves it spent and nothing drawn.
+    """
+    if isinstance(account, Ledger):
+        plan = Plan((measurement.charge,), account.relation, account.unit, account.delta)
+        with account.reserve(plan) as ticket:
+            return run(measurement, secret, ticket)
+    index = account.take(measurement.charge)
+    source = entropy()
+    noisy = measurement.draw(source, secret)
+    receipt = Receipt(account.token, index, measurement.charge, source.secure)
+    account.receipts.append(receipt)
+    return noisy, receipt

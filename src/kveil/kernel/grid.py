@@ -1,0 +1,167 @@
+"""Fixed-point grids: rows of numbers become integers, so that sums are exact and sensitivities are too.
+
+A row's code is a function of that row alone: every step below is elementwise or runs over one row in a fixed
+order. A float row norm taken by a library routine may change with memory layout, and then one person could
+move the codes of others; hence the column-by-column sum in `Ball.shrinkage`.
+
+What rows hold never raises: a row with NaN or infinity becomes the centre, anything outside is clipped.
+"""
+
+from math import isqrt
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kveil.errors import GridOverflow, InvalidValue
+
+Codes = NDArray[np.signedinteger[Any]]
+Floats = NDArray[np.float64]
+
+LARGEST = 1e300  # coordinates are cut here first, so that no later float operation overflows
+
+
+class Domain:
+    """A public region and its grid: code 0 is `center`, code `top` lies `half` away from it, in every column.
+
+    `top` is one less than half the range of the integers, because 2**(bits-1) would wrap to its negative.
+    """
+
+    l1_sensitivity: int  # of one row, in grid steps; each kind of domain proves its own
+    l2_sensitivity: int
+
+    def __init__(self, center: Floats, half: Floats, bits: int) -> None:
+        if not 2 <= bits <= 32:
+            raise InvalidValue("bits, the width of the grid, must be between 2 and 32.")
+        self.center, self.half, self.bits, self.n_columns = center, half, int(bits), int(center.size)
+        self.top, self.dtype = 2 ** (self.bits - 1) - 1, np.int16 if bits <= 16 else np.int32
+        # Distances are taken as |x|^2 - 2 x.c + |c|^2 in float64: exact while every partial sum is an integer below 2**53.
+        if 4 * self.n_columns * 4 ** (bits - 1) > 2**53:
+            raise GridOverflow(
+                f"{bits} bits and {self.n_columns} features make distances pass 2**53: use fewer bits or features."
+            )
+        if (np.abs(center) + half).max() > LARGEST or half.min() * LARGEST < 2.0**bits:
+            raise InvalidValue("the domain is too wide or too narrow for float64: rescale the data to ordinary units.")
+        self.step = self.half / self.top
+        for array in (self.center, self.half, self.step):
+            array.setflags(write=False)
+
+    def decode(self, codes: ArrayLike) -> Floats:
+        return np.asarray(self.center + np.asarray(codes, dtype=np.float64) * self.step)
+
+    def away(self, rows: ArrayLike) -> Floats:
+        """Rows as a float64 copy relative to the centre; a row with NaN or infinity is 0."""
+        away = np.array(rows, dtype=np.float64, order="C")
+        away[~np.isfinite(away).all(axis=1)] = self.center
+        np.clip(away, -LARGEST, LARGEST, out=away)
+        away -= self.center
+        return away
+
+    def _sparse_away(self, rows: Any) -> tuple[Floats, NDArray[np.int64]]:
+        """Stored values of a CSR matrix and the row of each; one bad value makes its whole row 0, as in a dense table."""
+        if np.any(self.center != 0):
+            raise InvalidValue(
+                "sparse rows need a domain centred at 0, bounds=(-b, b) or a ball, so that zeros stay zeros on the grid."
+            )
+        values, owner = np.array(rows.data, dtype=np.float64), np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+        broken = np.zeros(rows.shape[0], dtype=bool)
+        broken[owner[~np.isfinite(values)]] = True
+        values[broken[owner]] = 0.0
+        return np.clip(values, -LARGEST, LARGEST, out=values), owner
+
+
+class Box(Domain):
+    """Codes in [-M, M] a column, M = top: `lower` maps to -M, `upper` to M, the middle to 0.
+
+    Sensitivity of one row in grid steps: L1 <= d M and L2 <= ceil(sqrt(d) M), because every |code| <= M after clipping.
+    """
+
+    def __init__(self, lower: ArrayLike, upper: ArrayLike, bits: int = 16) -> None:
+        low, high = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
+        if low.ndim != 1 or low.shape != high.shape or not low.size:
+            raise InvalidValue("bounds must be two scalars or two sequences of equal length, one entry a feature.")
+        if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+            raise InvalidValue(
+                "bounds must be finite with low < high in every feature: rows are clipped to them, from public knowledge."
+            )
+        super().__init__(low / 2 + high / 2, high / 2 - low / 2, bits)
+        self.lower, self.upper = low, high
+        self.l1_sensitivity, self.l2_sensitivity = low.size * self.top, isqrt(low.size * self.top**2 - 1) + 1
+
+    def encode(self, rows: ArrayLike) -> Codes:
+        away = self.away(rows)
+        away *= self.top / self.half
+        return np.rint(np.clip(away, -self.top, self.top, out=away), out=away).astype(self.dtype)
+
+    def encode_sparse(self, rows: Any) -> Any:
+        """The same codes for a CSR matrix, as one of int64."""
+        values, _ = self._sparse_away(rows)
+        return _with_values(rows, np.rint(np.clip(values * (self.top / self.half)[rows.indices], -self.top, self.top)))
+
+
+class Ball(Domain):
+    """Codes with Euclidean norm at most M = top, one step for all columns.
+
+    Sensitivity of one row in grid steps: L2 <= M, made true in integers by `_inside` (truncation after a float shrink
+    keeps the ball only up to rounding); L1 <= floor(sqrt(d) M) by Cauchy-Schwarz, since L1 is an integer.
+    """
+
+    def __init__(self, center: ArrayLike, radius: float, bits: int = 16) -> None:
+        middle = np.array(center, dtype=np.float64)
+        if middle.ndim != 1 or not middle.size or not np.isfinite(middle).all():
+            raise InvalidValue("center must be one finite number, or one finite number a feature.")
+        if not (np.isfinite(radius) and radius > 0):
+            raise InvalidValue("radius must be a finite number above 0: rows farther out are moved to the sphere.")
+        self.radius = float(radius)
+        super().__init__(middle, np.full(middle.size, self.radius), bits)
+        self.l1_sensitivity, self.l2_sensitivity = isqrt(middle.size * self.top**2), self.top
+
+    def encode(self, rows: ArrayLike) -> Codes:
+        away = self.away(rows)
+        away *= self.shrinkage(away)[:, None] * (self.top / self.radius)
+        codes = np.trunc(away, out=away).astype(np.int64)
+        squares = np.einsum("ij,ij->i", codes, codes)
+        outside = np.flatnonzero(squares > self.top**2)
+        codes[outside] = self._inside(codes[outside], squares[outside, None])
+        return codes.astype(self.dtype)
+
+    def encode_sparse(self, rows: Any) -> Any:
+        """The same codes for a CSR matrix with sorted indices, as one of int64."""
+        values, owner = self._sparse_away(rows)
+        largest, sums = np.zeros(rows.shape[0]), np.zeros(rows.shape[0])
+        np.maximum.at(largest, owner, np.abs(values))
+        largest[largest == 0] = 1.0
+        np.add.at(sums, owner, (values / largest[owner]) ** 2)  # in column order; adding 0 for the others changes nothing
+        shrinkage = self.radius / np.maximum(largest * np.sqrt(sums), self.radius) * (self.top / self.radius)
+        codes = np.trunc(values * shrinkage[owner]).astype(np.int64)
+        squares = np.zeros(rows.shape[0], dtype=np.int64)
+        np.add.at(squares, owner, codes * codes)
+        return _with_values(rows, np.where(squares[owner] > self.top**2, self._inside(codes, squares[owner]), codes))
+
+    def shrinkage(self, away: Floats) -> Floats:
+        """radius / max(norm, radius) of every row; divided by the row's largest entry first, so that squares cannot overflow."""
+        largest, sums = np.abs(away).max(axis=1, initial=0.0), np.zeros(len(away))
+        largest[largest == 0] = 1.0
+        for column in away.T:
+            sums += (column / largest) ** 2
+        return np.asarray(self.radius / np.maximum(largest * np.sqrt(sums), self.radius))
+
+    def _inside(self, codes: NDArray[np.int64], squares: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Codes of norm at most M: the divisor exceeds the norm by at least 1, and |q| M // divisor only rounds towards 0."""
+        divisor = np.sqrt(squares.astype(np.float64)).astype(np.int64) + 2
+        return np.asarray(np.sign(codes) * (np.abs(codes) * self.top // divisor))
+
+
+def check_sums(domain: Domain, max_rows: int) -> None:
+    """Rule out overflow of int64 sums from public parameters; the number of rows is private and never looked at."""
+    if max_rows < 1 or domain.bits + (int(max_rows) - 1).bit_length() > 63:
+        raise GridOverflow(f"with max_rows={max_rows} and {domain.bits} bits a sum can overflow: use fewer bits or max_rows.")
+
+
+def per_person(row_sensitivity: int, max_rows_per_person: int, relation: Literal["add-remove", "replace-one"]) -> int:
+    """Sensitivity of a sum over rows to one person: m rows add by the triangle inequality; replacing is removing and adding."""
+    return row_sensitivity * max_rows_per_person * (2 if relation == "replace-one" else 1)
+
+
+def _with_values(rows: Any, codes: NDArray[Any]) -> Any:
+    return type(rows)((codes.astype(np.int64), rows.indices, rows.indptr), shape=rows.shape)

@@ -1,0 +1,300 @@
+"""A budget that several fits, threads and processes draw on, and that nobody overdraws.
+
+What was reserved is spent, whatever happens next: money leaves at `reserve`, before any noise exists, and a crash at any
+later point leaves the reservation standing. Later requests may depend on earlier releases, so a ledger adds by one rule
+fixed at its creation (the least of several accountants is not known to be a valid stopping rule):
+
+    pure    adds epsilon
+    zcdp    adds rho, up to the largest rho whose epsilon at the ledger's delta fits
+    approx  adds the (epsilon, delta) of closed plans
+
+Each bounds the total on every adaptive path, also when fits interleave. Not covered: a copied or restored file (two
+copies are two budgets), network file systems (WAL needs shared memory), and whoever may edit the file.
+"""
+
+import json
+import math
+import os
+import sqlite3
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any, NamedTuple, NoReturn, Self
+
+from kveil.errors import BudgetError, BudgetExceeded, InvalidValue, LedgerMismatch, TicketError
+from kveil.kernel import loss
+from kveil.kernel.exact import entropy
+from kveil.kernel.loss import Charge, Plan, PrivacyUnit, Receipt, Relation
+
+Number = float | Fraction
+Path = str | os.PathLike[str]
+UNIT, DELTA_UNIT = 2**40, 2**60  # costs are counted in whole 1/UNIT of epsilon or rho, rounded up, so sums are exact
+
+SCHEMA = """
+CREATE TABLE ledger(one INTEGER PRIMARY KEY CHECK(one=1), version INTEGER NOT NULL, name TEXT NOT NULL, relation TEXT NOT NULL,
+  unit TEXT NOT NULL, rule TEXT NOT NULL CHECK(rule IN ('pure','zcdp','approx')), epsilon TEXT NOT NULL, delta TEXT NOT NULL,
+  limit_units INTEGER NOT NULL, limit_delta INTEGER NOT NULL);
+CREATE TABLE charge(id INTEGER PRIMARY KEY AUTOINCREMENT, token TEXT NOT NULL UNIQUE, units INTEGER NOT NULL CHECK(units>0),
+  delta_units INTEGER NOT NULL CHECK(delta_units>=0), plan TEXT NOT NULL, secure INTEGER NOT NULL, reserved_at TEXT NOT NULL,
+  committed_at TEXT, state TEXT NOT NULL DEFAULT 'reserved' CHECK(state IN ('reserved','committed')));
+CREATE TRIGGER within BEFORE INSERT ON charge WHEN
+  (SELECT COALESCE(SUM(units),0) FROM charge) + NEW.units > (SELECT limit_units FROM ledger) OR
+  (SELECT COALESCE(SUM(delta_units),0) FROM charge) + NEW.delta_units > (SELECT limit_delta FROM ledger)
+  BEGIN SELECT RAISE(ABORT,'budget'); END;
+CREATE TRIGGER once BEFORE INSERT ON charge WHEN NEW.state<>'reserved' OR
+  EXISTS(SELECT 1 FROM charge WHERE id=NEW.id OR token=NEW.token) BEGIN SELECT RAISE(ABORT,'a charge is written once'); END;
+CREATE TRIGGER keep BEFORE DELETE ON charge BEGIN SELECT RAISE(ABORT,'charges are never deleted'); END;
+CREATE TRIGGER fixed BEFORE UPDATE ON charge WHEN NOT (OLD.state='reserved' AND NEW.state='committed' AND NEW.id=OLD.id AND
+  NEW.token=OLD.token AND NEW.units=OLD.units AND NEW.delta_units=OLD.delta_units AND NEW.plan=OLD.plan AND NEW.secure=OLD.secure
+  AND NEW.reserved_at=OLD.reserved_at) BEGIN SELECT RAISE(ABORT,'charges are never changed'); END;
+CREATE TRIGGER one_ledger BEFORE INSERT ON ledger WHEN EXISTS(SELECT 1 FROM ledger) BEGIN SELECT RAISE(ABORT,'one ledger'); END;
+CREATE TRIGGER keep_ledger BEFORE DELETE ON ledger BEGIN SELECT RAISE(ABORT,'a ledger is never deleted'); END;
+CREATE TRIGGER fixed_ledger BEFORE UPDATE ON ledger BEGIN SELECT RAISE(ABORT,'a ledger is never changed'); END;
+"""
+
+
+class Amount(NamedTuple):
+    """Part of a budget. `rho` is set where the ledger adds zCDP, and `epsilon` is then its value at the ledger's delta."""
+
+    epsilon: float
+    delta: float
+    rho: float | None = None
+
+    def __str__(self) -> str:
+        return f"epsilon {self.epsilon:.4g}, delta {self.delta:.3g}" + (f" (rho {self.rho:.4g})" if self.rho is not None else "")
+
+
+class Entry(NamedTuple):
+    """One reservation as the ledger recorded it. `committed` is bookkeeping; a reservation counts in full either way."""
+
+    token: str
+    amount: Amount
+    plan: str
+    secure: bool
+    reserved_at: str
+    committed: bool
+
+
+class Ledger:
+    """A privacy budget with one relation, one unit and one rule.
+
+    >>> ledger = Ledger.memory("clinic", epsilon=1.0, relation="add-remove")
+    >>> print(ledger.remaining())
+    epsilon 1, delta 0
+    """
+
+    def __init__(self, path: str | None, shared: sqlite3.Connection | None) -> None:
+        self._path, self._shared, self._pid, self._lock = path, shared, os.getpid(), threading.RLock()
+        try:
+            with self._connection() as db:
+                terms = "name, relation, rule, unit, epsilon, delta, limit_units, limit_delta, version"
+                self.name, self.relation, self.rule, *row = db.execute(f"SELECT {terms} FROM ledger").fetchone()
+            self.unit = PrivacyUnit(**json.loads(row[0]))
+            self.epsilon, self.delta, self._limits, known = Fraction(row[1]), Fraction(row[2]), (row[3], row[4]), row[5] == 1
+        except (sqlite3.DatabaseError, TypeError, ValueError):
+            known = False
+        if not known:
+            raise InvalidValue("this file is no kveil ledger, or one of another version. Make one with `kveil ledger init`.")
+
+    @classmethod
+    def memory(cls, name: str, epsilon: Number, delta: Number = 0, *,
+               relation: Relation, unit: PrivacyUnit = PrivacyUnit(), rule: str = "auto") -> Self:  # fmt: skip
+        """A budget that lives as long as this process."""
+        db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        _initialise(db, _terms(name, epsilon, delta, relation, unit, rule))
+        return cls(None, db)
+
+    @classmethod
+    def create(cls, path: Path, name: str, epsilon: Number, delta: Number = 0, *,
+               relation: Relation, unit: PrivacyUnit = PrivacyUnit(), rule: str = "auto") -> Self:  # fmt: skip
+        """A budget in a new SQLite file, shared by every process that opens it."""
+        terms = _terms(name, epsilon, delta, relation, unit, rule)
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))  # two creators cannot both win
+        except OSError as error:
+            why = "exists already; a ledger is never overwritten" if isinstance(error, FileExistsError) else "cannot be written"
+            raise InvalidValue(f"{os.fspath(path)!r} {why}. Choose another place.") from None
+        with closing(_connect(os.fspath(path))) as db:
+            _initialise(db, terms)
+        return cls.open(path)
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """The budget in an existing file."""
+        if not os.path.isfile(path):
+            raise InvalidValue(f"no ledger at {os.fspath(path)!r}. Make one with `kveil ledger init` or Ledger.create.")
+        return cls(os.path.abspath(path), None)
+
+    def reserve(self, plan: Plan) -> "Ticket":
+        """Spend the whole cost of `plan`; durable when it returns. BudgetExceeded or LedgerMismatch: nothing was charged."""
+        self._check_kind(plan)
+        units, delta_units = _cost(plan, self.rule)
+        token, secure = os.urandom(16).hex(), entropy().secure
+        row = (token, units, delta_units, loss.to_json(plan), int(secure), _now())
+        with self._connection() as db:
+            db.execute("BEGIN IMMEDIATE")
+            tainted = bool(db.execute("SELECT COUNT(*) FROM charge WHERE secure=0").fetchone()[0])
+            try:
+                db.execute("INSERT INTO charge(token, units, delta_units, plan, secure, reserved_at) VALUES (?,?,?,?,?,?)", row)
+                db.execute("COMMIT")
+                fits = True
+            except sqlite3.IntegrityError:  # the trigger `within`
+                fits = False
+        if not fits:
+            raise BudgetExceeded(
+                f'this release needs {self._amount(units, delta_units)}; {self.remaining()} is left on ledger "{self.name}". '
+                "Nothing was drawn and nothing was charged. Ask for less, or agree a new budget with the data owner."
+            )
+        return Ticket(self, plan, token, secure, tainted)
+
+    def spent(self) -> Amount:
+        return self._amount(*self._spent_units())
+
+    def remaining(self) -> Amount:
+        return self._amount(*(limit - gone for limit, gone in zip(self._limits, self._spent_units(), strict=True)))
+
+    def charges(self) -> tuple[Entry, ...]:
+        """Every reservation, oldest first."""
+        with self._connection() as db:
+            rows = list(db.execute("SELECT units, delta_units, token, plan, secure, reserved_at, state FROM charge ORDER BY id"))
+        return tuple(Entry(t, self._amount(u, d), p, bool(s), at, state == "committed") for u, d, t, p, s, at, state in rows)
+
+    def _commit(self, token: str) -> None:
+        with self._connection() as db:
+            db.execute("UPDATE charge SET state='committed', committed_at=? WHERE token=? AND state='reserved'", (_now(), token))
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        """A connection of its own for every use of a file: none is shared by threads or carried across a fork."""
+        if self._shared is not None:
+            if os.getpid() != self._pid:
+                raise TicketError("a fork copied this in-memory ledger: two copies would be two budgets. Use Ledger.create.")
+            with self._lock:
+                try:
+                    yield self._shared
+                finally:
+                    self._shared.rollback()  # nothing is left open by a refusal or an interrupt
+            return
+        assert self._path is not None
+        try:
+            with closing(_connect(self._path)) as db:
+                yield db
+        except sqlite3.OperationalError:
+            raise BudgetError("the ledger is locked, unwritable or gone. Nothing was drawn; see `kveil ledger show`.") from None
+
+    def _spent_units(self) -> tuple[int, int]:
+        with self._connection() as db:
+            rows = db.execute("SELECT units, delta_units FROM charge").fetchall()
+        return sum(units for units, _ in rows), sum(delta_units for _, delta_units in rows)
+
+    def _amount(self, units: int, delta_units: int) -> Amount:
+        total = Fraction(units, UNIT)
+        if self.rule == "zcdp":
+            epsilon, delta = (loss.zcdp_epsilon(total, self.delta), float(self.delta)) if units else (0.0, 0.0)
+            return Amount(epsilon, delta, float(total))
+        return Amount(loss.round_up(total), loss.round_up(Fraction(delta_units, DELTA_UNIT)))
+
+    def _check_kind(self, plan: Plan) -> None:
+        theirs = plan.unit if self.unit.id_column else replace(plan.unit, id_column=None)  # a ledger may name the id column
+        if plan.relation != self.relation or theirs != self.unit:
+            raise LedgerMismatch(
+                f'ledger "{self.name}" protects {self.unit} under {self.relation}; this plan protects {plan.unit} under '
+                f"{plan.relation}. A ledger adds up one kind of promise: use another, or change the plan. Nothing was charged."
+            )
+
+    def __repr__(self) -> str:
+        return f"Ledger({self.name!r}, epsilon={float(self.epsilon):g}, delta={float(self.delta):g}, rule={self.rule!r})"
+
+    def __deepcopy__(self, memo: Any = None) -> Self:
+        return self  # a copy would be a second budget; scikit-learn's clone deep-copies parameters
+
+    __copy__ = __deepcopy__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._path is None:
+            raise TicketError("an in-memory ledger cannot be pickled: two copies would be two budgets. Use Ledger.create.")
+        return type(self).open, (self._path,)
+
+
+class Ticket(AbstractContextManager["Ticket"]):
+    """A reservation: the right to draw each charge of one plan once, in the process that reserved it."""
+
+    def __init__(self, ledger: Ledger, plan: Plan, token: str, secure: bool, tainted: bool) -> None:
+        self.ledger, self.plan, self.token, self.secure = ledger, plan, token, secure
+        self.reasons = ("an earlier charge on this ledger was drawn with scripted noise",) if tainted else ()
+        self.receipts: list[Receipt] = []
+        self._taken: Counter[int] = Counter()
+        self._lock, self._pid, self._open = threading.Lock(), os.getpid(), True
+
+    def take(self, charge: Charge) -> int:
+        """Use up one repetition of `charge` and return its place in the plan. Called by the gate, before noise is drawn."""
+        with self._lock:
+            if os.getpid() != self._pid or not self._open:
+                raise TicketError("this reservation is closed, or belongs to another process. What it reserved stays spent.")
+            if entropy().secure != self.secure:
+                raise TicketError("the source of noise was changed after the budget was reserved. Nothing was drawn.")
+            for index, planned in enumerate(self.plan.charges):
+                if planned == charge and self._taken[index] < planned.times:
+                    self._taken[index] += 1
+                    return index
+            raise TicketError(f'"{charge.label}" is not in the reserved plan, or was drawn already. Nothing was drawn.')
+
+    def close(self) -> None:
+        """Note that the release is complete. What was reserved is spent, also what was not drawn."""
+        with self._lock:
+            was_open, self._open = self._open, False
+        if was_open and os.getpid() == self._pid:
+            self.ledger._commit(self.token)
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TicketError("a reservation cannot be copied or sent elsewhere: its charges could then be drawn twice.")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    db = sqlite3.connect(path, timeout=30.0, isolation_level=None)
+    db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")  # NORMAL may lose the last commits of a WAL
+    return db
+
+
+def _initialise(db: sqlite3.Connection, terms: tuple[Any, ...]) -> None:
+    db.executescript(f"BEGIN IMMEDIATE; {SCHEMA}")
+    db.execute("INSERT INTO ledger VALUES (1,1,?,?,?,?,?,?,?,?)", terms)
+    db.execute("COMMIT")
+
+
+def _terms(name: str, epsilon: Number, delta: Number, relation: Relation, unit: PrivacyUnit, rule: str) -> tuple[Any, ...]:
+    """The row of table `ledger`, checked; limits are rounded down."""
+    limit, limit_delta = loss.floor_epsilon(epsilon), loss.floor_delta(delta)
+    rule = ("zcdp" if limit_delta else "pure") if rule == "auto" else rule
+    if rule not in ("pure", "zcdp", "approx") or relation not in ("add-remove", "replace-one"):
+        raise InvalidValue('rule must be "auto", "pure", "zcdp" or "approx", and relation "add-remove" or "replace-one".')
+    if (rule == "pure") != (limit_delta == 0):
+        raise InvalidValue('the rule "pure" goes with delta=0; "zcdp" and "approx" need delta > 0.')
+    units = math.floor((loss.zcdp_rho(limit, limit_delta) if rule == "zcdp" else limit) * UNIT)
+    delta_units = math.floor(limit_delta * DELTA_UNIT) if rule == "approx" else 0
+    return name, relation, json.dumps(asdict(unit)), rule, str(limit), str(limit_delta), units, delta_units
+
+
+def _cost(plan: Plan, rule: str) -> tuple[int, int]:
+    """What `plan` takes from a ledger of this rule, in whole units rounded up."""
+    if rule == "approx":
+        total = loss.compose(plan)
+        return math.ceil(Fraction(total.epsilon) * UNIT), math.ceil(Fraction(total.delta) * DELTA_UNIT)
+    losses = [charge.pure() if rule == "pure" else charge.zcdp() for charge in plan.charges]
+    if None in losses:
+        raise LedgerMismatch(
+            f'this ledger adds by the rule "{rule}", which cannot count every mechanism of this plan: Gaussian noise needs a '
+            "ledger with delta > 0, a threshold on data-dependent keys one with the rule approx. Nothing was charged."
+        )
+    return math.ceil(sum(part or Fraction(0) for part in losses) * UNIT), 0

@@ -1,0 +1,344 @@
+"""What a release costs: charges, plans, and the guarantee they add up to.
+
+A plan lists every mechanism of one fit, fixed before a row is read. For a closed plan each of the routes below is an
+upper bound on the privacy loss, so the least of them is one too, and the guarantee names it. (An open ledger may not
+take the least of several; see ledger.py.)
+
+    charge              pure      zCDP (rho)               PLD
+    discrete-gaussian   -         given by the charge      a plan that holds one has no such route
+    laplace, k-norm,
+    randomiser          eps       eps**2 / 2               the worst pure-eps mechanism
+    select              eta       eta**2 / 8               the worst eta-bounded-range mechanism
+    threshold           (eps, delta), added outside the routes
+"""
+
+import json
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from typing import Any, Generic, Literal, NamedTuple, Self, TypeVar, get_args
+
+import numpy as np
+
+from kveil.errors import InvalidValue, KveilError
+from kveil.kernel.exact import Entropy, entropy
+
+Relation = Literal["add-remove", "replace-one"]
+Trust = Literal["curator", "federation", "stream", "local"]
+Mechanism = Literal["discrete-laplace", "discrete-gaussian", "k-norm", "select", "threshold", "randomiser", "given"]
+Route = Literal["pure", "zcdp", "pld", "none"]
+
+ASSUMPTIONS = (
+    "the operating system's random generator cannot be predicted",
+    "numpy's log and exp are accurate to 64 units in the last place on this machine",
+    "running time, memory use and other side channels are not observed",
+    "bounds and other parameters come from public knowledge, not from these rows",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyUnit:
+    """Whom the guarantee protects: one record, or one person with at most `max_rows_per_person` records."""
+
+    kind: Literal["record", "person"] = "record"
+    max_rows_per_person: int = 1
+    id_column: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("record", "person") or self.max_rows_per_person < 1:
+            raise InvalidValue("a privacy unit is a record, or a person with at least one row.")
+
+    def __str__(self) -> str:
+        m = self.max_rows_per_person
+        return "one record" if self.kind == "record" else f"one person (at most {m} record{'s' * (m > 1)} each)"
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """One mechanism, described from public parameters only; `times` equal uses of it."""
+
+    mechanism: Mechanism
+    label: str
+    sensitivity: int
+    norm: Literal["l1", "l2", "range"]
+    epsilon: Fraction | None = None  # the pure loss; for select, eta
+    rho: Fraction | None = None  # set for the Gaussian, otherwise derived
+    delta: Fraction = Fraction(0)
+    times: int = 1
+    one_coordinate: bool = False  # neighbours differ in a single coordinate of the vector
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        own, other = (self.rho, self.epsilon) if self.mechanism == "discrete-gaussian" else (self.epsilon, self.rho)
+        if own is None or own <= 0 or other is not None or (self.mechanism == "threshold") != (self.delta > 0):
+            raise InvalidValue("a Gaussian charge has rho, every other has epsilon, and a threshold has delta too; all above 0.")
+        if self.times < 1 or self.sensitivity < 1 or not 0 <= self.delta < 1:
+            raise InvalidValue("a charge needs times >= 1, sensitivity >= 1 and delta in [0, 1).")
+
+    def pure(self) -> Fraction | None:
+        """Epsilon of all uses together, if the mechanism is pure."""
+        return None if self.epsilon is None or self.delta else self.times * self.epsilon
+
+    def zcdp(self) -> Fraction | None:
+        """rho of all uses together, if the mechanism has a zCDP bound."""
+        if self.epsilon is None or self.delta:
+            return None if self.rho is None else self.times * self.rho
+        return self.times * self.epsilon**2 / (8 if self.mechanism == "select" else 2)
+
+    def __str__(self) -> str:
+        loss = f"epsilon {float(self.epsilon):.4g}" if self.epsilon is not None else f"rho {float(self.rho or 0):.4g}"
+        delta = f", delta {float(self.delta):.3g}" if self.delta else ""
+        return f"{self.label}: {self.mechanism}, {self.norm} sensitivity {self.sensitivity}, {self.times} x {loss}{delta}"
+
+
+Secret = TypeVar("Secret")
+Noisy = TypeVar("Noisy")
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement(Generic[Secret, Noisy]):
+    """A mechanism: what it costs, from public parameters alone, and how it draws. Only the gate calls `draw`."""
+
+    charge: Charge
+    draw: Callable[[Entropy, Secret], Noisy]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Every charge of one release. `delta` is what the reader accepts; 0 asks for a pure guarantee."""
+
+    charges: tuple[Charge, ...]
+    relation: Relation
+    unit: PrivacyUnit = PrivacyUnit()
+    delta: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        if self.relation not in get_args(Relation) or not 0 <= self.delta < 1 or not self.charges:
+            raise InvalidValue('a plan needs relation "add-remove" or "replace-one", delta in [0, 1), and at least one charge.')
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Proof that one charge was spent; `secure` tells whether the bits came from the operating system."""
+
+    token: str
+    index: int
+    charge: Charge
+    secure: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """A better figure that holds only under an assumption. Never what `Guarantee.epsilon` says."""
+
+    epsilon: float
+    delta: float
+    assumption: str
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """What a release promises, to whom, under which assumptions, and how it was added up.
+
+    `epsilon` is rounded up. `valid` is False, with `reasons`, when scripted noise was used; assumptions do not change it.
+    """
+
+    epsilon: float
+    delta: float
+    relation: Relation
+    unit: PrivacyUnit
+    trust: Trust
+    charges: tuple[Charge, ...]
+    route: Route
+    assumptions: tuple[str, ...] = ASSUMPTIONS
+    valid: bool = True
+    reasons: tuple[str, ...] = ()
+    conditional: tuple[Conditional, ...] = ()
+
+    def recompute(self) -> Self:
+        """The same guarantee with its numbers added up again from the charges alone."""
+        if self.route == "none":
+            return replace(self, epsilon=math.inf, delta=0.0)
+        delta = Fraction(self.delta) if self.route != "pure" else Fraction(0)
+        again = compose(Plan(self.charges, self.relation, self.unit, delta))
+        return replace(self, epsilon=again.epsilon, delta=again.delta, route=again.route)
+
+    def to_json(self) -> str:
+        return to_json(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read back what `to_json` wrote; anything else raises `InvalidValue`. Executes nothing."""
+        try:
+            data = json.loads(text)
+            data["epsilon"], data["unit"] = float(data["epsilon"]), PrivacyUnit(**data["unit"])
+            data["charges"] = tuple(_charge(item) for item in data["charges"])
+            data["conditional"] = tuple(Conditional(**item) for item in data["conditional"])
+            data["assumptions"], data["reasons"] = tuple(data["assumptions"]), tuple(data["reasons"])
+            read = cls(**data)
+            again = read.recompute()
+            sound = math.isclose(again.epsilon, read.epsilon, rel_tol=1e-6) and (again.delta, again.route) == (
+                read.delta,
+                read.route,
+            )
+            sound &= read.valid in (True, False) and read.trust in get_args(Trust)
+        except (KveilError, ValueError, TypeError, KeyError, AttributeError, ArithmeticError):
+            sound = False
+        if not sound:
+            raise InvalidValue("this is no guarantee by kveil: it is damaged, or its numbers do not follow from its charges.")
+        return read
+
+    def __str__(self) -> str:
+        if self.route == "none":
+            return "No privacy guarantee: the result was computed without noise. Do not let it leave the house."
+        change = "adding or removing" if self.relation == "add-remove" else "replacing"
+        seen = {"federation": "any message", "local": "a report"}.get(self.trust, "the release")
+        factor = f"{math.exp(self.epsilon):.3g}" if self.epsilon < 700 else f"e^{self.epsilon:.4g}"
+        but = f", except with probability {self.delta:.3g}" if self.delta else ""
+        lines = [] if self.valid else ["NOT VALID: " + "; ".join(self.reasons) + ".\n"]
+        lines += [f"epsilon = {self.epsilon:.6g}, delta = {self.delta:.3g} for {self.unit}, {change} it; {self.trust} model."]
+        lines += [f"Whoever sees {seen}, whatever else they know: {change} {self.unit} makes no outcome"]
+        lines += [f"more than {factor} times as likely{but}.", f"\nAdded up by the {self.route} route:"]
+        lines += [f"  - {charge}" for charge in self.charges] + ["\nAssumes:"] + [f"  - {text}" for text in self.assumptions]
+        lines += [f"\nOnly if {c.assumption}: epsilon = {c.epsilon:.6g}, delta = {c.delta:.3g}." for c in self.conditional]
+        return "\n".join(lines)
+
+
+class Total(NamedTuple):
+    """The loss of a closed plan by its tightest route."""
+
+    epsilon: float
+    delta: float
+    route: Route
+
+
+def compose(plan: Plan) -> Total:
+    """The least epsilon that some route proves for `plan` at its delta."""
+    rest = [charge for charge in plan.charges if charge.mechanism != "threshold"]
+    extra = Fraction(sum(c.times * (c.epsilon or 0) for c in plan.charges if c.mechanism == "threshold"))
+    extra_delta = Fraction(sum(c.times * c.delta for c in plan.charges))
+    left = plan.delta - extra_delta  # for the routes that need a delta of their own
+    is_pure = all(charge.epsilon is not None for charge in rest)
+    found = []
+    if is_pure:
+        found.append(Total(round_up(extra + sum(c.pure() or 0 for c in rest)), round_up(extra_delta), "pure"))
+    if left > 0 and rest:
+        epsilon = zcdp_epsilon(Fraction(sum(c.zcdp() or 0 for c in rest)), left)
+        found.append(Total(round_up(Fraction(epsilon) + extra), round_up(plan.delta), "zcdp"))
+        if is_pure and left >= Fraction(1, 10**10):  # numerical composition is not certified for smaller ones
+            epsilon = _pld_epsilon(rest, float(left) - 1e-12)
+            found.append(Total(round_up(Fraction(epsilon) + extra), round_up(plan.delta), "pld"))
+    if not found:
+        raise InvalidValue("Gaussian noise has no pure guarantee: pass delta > 0 (and above the threshold's own delta).")
+    return min(found, key=lambda total: total.epsilon)  # the first of equals: pure before the others
+
+
+def guarantee(plan: Plan, *, trust: Trust, receipts: Iterable[Receipt] = (), reasons: Iterable[str] = ()) -> Guarantee:
+    """The guarantee of a closed plan. Invalid if scripted noise is installed or any receipt says it was used."""
+    total = compose(plan)
+    why = list(reasons)
+    if not entropy().secure or not all(receipt.secure for receipt in receipts):
+        why.insert(0, "the noise was scripted by kveil.testing, so it hides nothing")
+    terms = (plan.relation, plan.unit, trust, plan.charges, total.route)
+    return Guarantee(total.epsilon, total.delta, *terms, valid=not why, reasons=tuple(why))
+
+
+def no_guarantee(relation: Relation, unit: PrivacyUnit, trust: Trust) -> Guarantee:
+    """What a noise-free result promises: nothing."""
+    return Guarantee(math.inf, 0.0, relation, unit, trust, (), "none", assumptions=())
+
+
+def floor_epsilon(epsilon: float | Fraction) -> Fraction:
+    """Epsilon as a multiple of 2**-40, rounded down, so that the noise only grows and ten tenths fit into one."""
+    if not (isinstance(epsilon, int | float | Fraction) and Fraction(1, 2**30) <= epsilon <= 2**10):
+        raise InvalidValue(f"epsilon must be between 2**-30 and 1024, got {epsilon!r}: less drowns all, more hides nothing.")
+    return Fraction(math.floor(Fraction(epsilon) * 2**40), 2**40)
+
+
+def floor_delta(delta: float | Fraction) -> Fraction:
+    """Delta as a multiple of 2**-60, rounded down."""
+    if not (isinstance(delta, int | float | Fraction) and 0 <= delta < 1):
+        raise InvalidValue(f"delta must be in [0, 1), got {delta!r}: it is the chance that the promise fails; 0 is a pure one.")
+    if 0 < delta * 2**60 < 1:
+        raise InvalidValue("delta below 2**-60 cannot be counted: use delta=0 for a pure guarantee.")
+    return Fraction(math.floor(Fraction(delta) * 2**60), 2**60)
+
+
+def floor_rho(rho: Fraction) -> Fraction:
+    """rho as a multiple of 2**-60, rounded down."""
+    floored = Fraction(math.floor(rho * 2**60), 2**60)
+    if floored <= 0:
+        raise InvalidValue("this budget is too small for Gaussian noise: raise epsilon, lower n_steps, or use delta=0.")
+    return floored
+
+
+def zcdp_epsilon(rho: Fraction, delta: Fraction) -> float:
+    """An epsilon such that rho-zCDP implies (epsilon, delta)-DP: the bound below holds for every order a > 1.
+
+    a rho + ln(1 - 1/a) - (ln delta + ln a)/(a - 1), least over a fine grid of orders, rounded up.
+    """
+    excess = np.exp(np.linspace(-14.0, 60.0, 20_001))  # a - 1; any one of these orders is enough for a proof
+    bounds = (1 + excess) * round_up(rho) - np.log1p(1 / excess) - (math.log(delta) + np.log1p(excess)) / excess
+    least = float(bounds.min())
+    return max(0.0, least + 1e-12 * (1 + abs(least)))
+
+
+def zcdp_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest rho, a multiple of 2**-40 (a ledger's unit), whose epsilon at delta does not pass `epsilon`."""
+    units = range(math.ceil(epsilon * 2**40))  # rho-zCDP never gives an epsilon below rho
+    too_many = bisect_left(units, True, key=lambda n: n > 0 and zcdp_epsilon(Fraction(n, 2**40), delta) > epsilon)
+    return floor_rho(Fraction(too_many - 1, 2**40))
+
+
+def round_up(value: Fraction) -> float:
+    """The least float that is not below `value`."""
+    near = float(value)
+    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
+
+
+def _pld_epsilon(charges: list[Charge], delta: float) -> float:
+    """Epsilon by numerical composition of loss distributions, each rounded upward onto a grid.
+
+    RandomizedResponse events are never used: dp-accounting 0.6 drops their count when composing.
+    """
+    from dp_accounting.pld import pld_pmf
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    step = max(1e-4, max(round_up(charge.epsilon or Fraction(0)) for charge in charges) / 20_000)
+    composed = pld.identity(step)
+    for charge in charges:
+        epsilon = round_up(charge.epsilon or Fraction(0))
+        levels = np.arange(-math.ceil(epsilon / step) - 1, math.ceil(epsilon / step) + 1)
+        above = (bounded_range_tail if charge.mechanism == "select" else pure_tail)(levels * step, epsilon)
+        above[0], above[-1] = 1.0, 0.0
+        mass = dict(zip(levels[1:].tolist(), np.maximum(above[:-1] - above[1:], 0.0).tolist(), strict=True))
+        one = pld.PrivacyLossDistribution(pld_pmf.create_pmf(mass, step, 0.0, pessimistic_estimate=True))
+        composed = composed.compose(one.self_compose(charge.times))
+    return float(composed.get_epsilon_for_delta(delta))
+
+
+def bounded_range_tail(x: Any, eta: float) -> Any:
+    """P(loss > x) of the worst mechanism whose log-ratio stays in an interval of length eta.
+
+    Its hockey-stick profile is h(y) = (sqrt E - sqrt y)**2/(E - 1) on [1/E, E], E = e**eta, and P(loss > x) = h - y h'.
+    """
+    return np.expm1((np.clip(x, -eta, eta) - eta) / 2) / math.expm1(-eta)
+
+
+def pure_tail(x: Any, epsilon: float) -> Any:
+    """P(loss > x) of the worst epsilon-DP mechanism, randomised response on one bit."""
+    return np.where(x < -epsilon, 1.0, np.where(x < epsilon, 1 / (1 + math.exp(-epsilon)), 0.0))
+
+
+def to_json(value: Plan | Guarantee) -> str:
+    """All fields; fractions as "num/den", infinity as "inf"."""
+    plain = asdict(value)
+    if plain.get("epsilon") == math.inf:
+        plain["epsilon"] = "inf"
+    return json.dumps(plain, sort_keys=True, allow_nan=False, default=lambda f: f"{f.numerator}/{f.denominator}")
+
+
+def _charge(data: dict[str, Any]) -> Charge:
+    return Charge(**{**data, **{key: Fraction(data[key]) for key in ("epsilon", "rho", "delta") if data[key] is not None}})

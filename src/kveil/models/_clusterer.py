@@ -1,0 +1,65 @@
+"""What every Euclidean clusterer answers after `fit`, for whoever holds the rows. Nothing asked here is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils.validation import _check_feature_names, check_is_fitted
+
+from kveil.errors import InvalidValue
+from kveil.kernel.grid import Ball, Box
+from kveil.release.answers import distances, labels
+from kveil.source import read
+from kveil.space.euclidean import Scaling
+
+Floats = NDArray[np.float64]
+
+
+class EuclideanClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+    """predict, transform and score by the released centres. A subclass sets `cluster_centers_`, `_domain` and `scaling`."""
+
+    cluster_centers_: Floats
+    n_features_in_: int
+    scaling: Scaling
+    _domain: Box | Ball
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        raise NotImplementedError  # pragma: no cover
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """The nearest centre of every row. A function of rows, so not private: keep it where the rows are."""
+        parts = [labels(rows, self.cluster_centers_, self._domain, self.scaling) for rows in self._rows(X)]
+        return np.concatenate([np.empty(0, dtype=np.int32), *parts])
+
+    def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> NDArray[np.int32]:
+        """Fit, then label the same rows. The labels are not private and are not kept."""
+        return self.fit(X).predict(X)
+
+    def transform(self, X: Any) -> Floats:
+        """Distances of every row to every centre, after clipping to the domain. Not private."""
+        parts = [distances(rows, self.cluster_centers_, self._domain, self.scaling) for rows in self._rows(X)]
+        return np.concatenate([np.empty((0, len(self.cluster_centers_))), *parts])
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Minus the k-means cost of the rows. Not private: an exact statistic of X."""
+        return -float(sum((self._nearest(rows) ** 2).sum() for rows in self._rows(X)))
+
+    def _nearest(self, rows: Any) -> Floats:
+        return np.asarray(distances(rows, self.cluster_centers_, self._domain, self.scaling).min(axis=1, initial=np.inf))
+
+    def _rows(self, X: Any) -> Iterator[Any]:
+        check_is_fitted(self)
+        _check_feature_names(self, X, reset=False)
+        source = read(X)
+        if source.n_columns != self.n_features_in_:
+            expected = f"{type(self).__name__} is expecting {self.n_features_in_} features as input"
+            raise InvalidValue(f"X has {source.n_columns} features, but {expected}.")
+        return source.raw_blocks()
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)

@@ -1,0 +1,116 @@
+"""What a fit is asked to do, checked from public parameters before a row is read."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kveil.errors import BoundsRequired, InvalidValue
+from kveil.kernel.grid import Ball, Box
+from kveil.kernel.loss import PrivacyUnit, Relation, floor_delta, floor_epsilon
+from kveil.space.euclidean import Scaling
+
+BOUNDS_MISSING = (
+    "bounds is missing. Taking the range from the data would publish its extremes exactly. Pass bounds=(low, high), or center "
+    "and radius, from public knowledge of what the columns can hold."
+)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A checked request. `epsilon` is None for a noise-free result, which promises nothing."""
+
+    n_clusters: int
+    epsilon: Fraction | None
+    delta: Fraction
+    domain: Box | Ball
+    scaling: Scaling
+    relation: Relation
+    unit: PrivacyUnit
+    n_steps: int
+    start: NDArray[np.float64] | None  # public centres, or None for a spread over the domain
+    reseed: bool = True  # move centres without rows beside the largest clusters
+
+
+def check_budget(epsilon: Any, delta: Any) -> tuple[Fraction | None, Fraction]:
+    """Epsilon and delta as the exact multiples that are charged; None for epsilon = infinity."""
+    for name, value in (("epsilon", epsilon), ("delta", delta)):
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise InvalidValue(f"{name} must be a number, got {value!r}.")
+    if epsilon == math.inf:
+        return None, Fraction(0)
+    return floor_epsilon(float(epsilon)), floor_delta(float(delta))
+
+
+def check_count(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise InvalidValue(f"{name} must be a whole number of at least 1, got {value!r}.")
+    return int(value)
+
+
+def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
+    if not any(value is option or (isinstance(value, str) and value == option) for option in allowed):
+        raise InvalidValue(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
+    return value
+
+
+def domain_width(bounds: Any, center: Any) -> int | None:
+    """How many features the domain itself names, if any."""
+    ends = bounds if bounds is not None else (center,)
+    sizes = {np.size(end) for end in ends if np.ndim(end) == 1}
+    return sizes.pop() if len(sizes) == 1 else None
+
+
+def check_domain(bounds: Any, center: Any, radius: Any, n_features: int, bits: int) -> Box | Ball:
+    """The public domain of rows with `n_features` columns."""
+    if bounds is None and radius is None:
+        raise BoundsRequired(BOUNDS_MISSING)
+    if bounds is not None and (center is not None or radius is not None):
+        raise InvalidValue("pass either bounds or center and radius, not both: they are two ways to state one domain.")
+    if bounds is not None:
+        if isinstance(bounds, str) or not hasattr(bounds, "__len__") or len(bounds) != 2:
+            raise InvalidValue("bounds must be a pair (low, high): two numbers, or two sequences with one entry a feature.")
+        low, high = (_vector("bounds", end, n_features) for end in bounds)
+        return Box(low, high, bits)
+    if isinstance(radius, bool) or not isinstance(radius, Real):
+        raise InvalidValue(f"radius must be a number above 0, got {radius!r}.")
+    return Ball(_vector("center", 0.0 if center is None else center, n_features), float(radius), bits)
+
+
+def check_start(init: Any, n_clusters: int, n_features: int) -> NDArray[np.float64] | None:
+    """Public starting centres, or None for "auto" and "spread"."""
+    if isinstance(init, str):
+        check_choice("init", init, ("auto", "spread"))
+        return None
+    start = _numbers("init", init)
+    if start.shape != (n_clusters, n_features) or not np.isfinite(start).all():
+        raise InvalidValue(
+            f"init must be 'auto', 'spread', or {n_clusters} public centres with {n_features} finite features each. Centres "
+            "picked from the rows are not public."
+        )
+    return start
+
+
+def _vector(name: str, value: Any, n_features: int) -> NDArray[np.float64]:
+    numbers = _numbers(name, value)
+    if numbers.ndim == 0:
+        return np.full(n_features, float(numbers))
+    if numbers.shape != (n_features,):
+        raise InvalidValue(f"{name} has {numbers.size} entries for {n_features} feature(s); pass one number, or one a feature.")
+    return numbers
+
+
+def _numbers(name: str, value: Any) -> NDArray[np.float64]:
+    try:
+        numbers = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = None
+    if numbers is None:
+        raise InvalidValue(f"{name} must hold numbers only: one, or one a feature.")
+    return numbers

@@ -1,0 +1,138 @@
+"""DP-Lloyd (SuLQ k-means): a fixed number of Lloyd steps on noisy counts and sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kveil.kernel.ledger import Ticket
+from kveil.kernel.loss import Plan
+from kveil.models._task import Task
+from kveil.privatise.cluster_sums import NoisyClusterSums
+from kveil.solve.kmeans import weighted_kmeans
+from kveil.source import Source
+from kveil.source.progress import step as progress
+from kveil.space.euclidean import Centers, Domain, clip, evenly
+from kveil.summary.cluster_sums import cluster_sums
+
+Floats = NDArray[np.float64]
+
+DEFAULT_STEPS = 5
+FEWEST, MOST = 2, 7
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a method found: centres in the units of the data, noisy shares, and why it went as it did."""
+
+    centers: Floats
+    weights: Floats | None
+    notes: tuple[str, ...] = ()
+
+
+class Lloyd:
+    """Private k-means by Lloyd steps. Each step spends the same part of the budget; there is no early stop, because
+    stopping would depend on rows.
+
+    Private:      the rows and their number.  Public: k, the domain, the number of steps, the start, the budget.
+    Sensitivity, neighbours and cost: those of `NoisyClusterSums`, once a step; everything after the noise is
+                  post-processing.
+    Reference:    Blum, Dwork, McSherry, Nissim (2005); Su, Cao, Li, Bertino, Jin (2016) for the split and the steps.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.noise: NoisyClusterSums | None = None
+        if task.epsilon is not None:
+            self.noise = NoisyClusterSums.tighter(task.domain, task.epsilon, task.delta, task.n_steps, task.relation, task.unit)
+
+    def plan(self) -> Plan | None:
+        """Every charge of the fit; None without noise."""
+        if self.noise is None:
+            return None
+        is_gaussian = any(charge.rho is not None for charge in self.noise.charges)
+        return Plan(
+            self.noise.charges, self.task.relation, self.task.unit, self.task.delta if is_gaussian else type(self.task.delta)(0)
+        )
+
+    def run(self, source: Source, ticket: Ticket | None, rng: np.random.Generator) -> Found:
+        task = self.task
+        centers = spread(task, rng) if task.start is None else clip(task.domain, task.start)  # (k, d)  public
+        counts = np.zeros(task.n_clusters)
+        for step in range(1, task.n_steps + 1):  # fixed before the data is seen
+            progress("Lloyd step", step, task.n_steps)
+            state = Centers.of(centers, task.domain, task.scaling)
+            raw_counts, raw_sums = source.map_reduce(cluster_sums, state, grid=task.domain)  # (k,), (k, d)  secret
+            counts, sums = self._release(raw_counts, raw_sums, ticket)  # (k,), (k, d)  public, charged
+            weak = counts < self._least_count
+            centers = np.where(weak[:, None], centers, means(counts, sums, task.domain))  # (k, d)  public from here on
+            if step < task.n_steps and task.reseed:
+                centers = reseeded(centers, np.where(weak, 0.0, counts), task.domain, rng)
+        return Found(centers, shares(counts))
+
+    def _release(self, raw_counts: Any, raw_sums: Any, ticket: Ticket | None) -> tuple[Floats, Floats]:
+        if self.noise is None or ticket is None:
+            if self.noise is not None or ticket is not None:
+                raise AssertionError("a noise-free run has no ticket, and a private one has")
+            return raw_counts.astype(np.float64), raw_sums.astype(np.float64)  # epsilon = infinity promises nothing
+        noisy_counts, noisy_sums = self.noise.release(raw_counts, raw_sums, ticket)
+        return noisy_counts.astype(np.float64), noisy_sums.astype(np.float64)
+
+    @property
+    def _least_count(self) -> float:
+        """A cluster with a smaller noisy count stays where it is: its mean would be noise over noise."""
+        return 1.0 if self.noise is None else max(1.0, 2 * self.noise.count_deviation)
+
+
+def means(counts: Floats, sums: Floats, domain: Domain) -> Floats:
+    """Noisy means, kept inside the domain."""
+    return clip(domain, domain.decode(sums / np.maximum(counts, 1.0)[:, None]))
+
+
+def reseeded(centers: Floats, counts: Floats, domain: Domain, rng: np.random.Generator) -> Floats:
+    """Centres without rows (count 0) moved beside the largest clusters, to split them in the next step.
+
+    A function of released values and public randomness: a start that is blind to the data leaves some centres in empty
+    places, and without this they would stay there.
+    """
+    centers, counts = centers.copy(), counts.copy()
+    for j in np.flatnonzero(counts == 0).tolist():
+        big = int(np.argmax(counts))
+        if counts[big] == 0:
+            break
+        others = np.linalg.norm((centers - centers[big]) / domain.half, axis=1)[counts > 0]
+        reach = np.min(others[others > 0], initial=1.0)
+        centers[j] = centers[big] + reach / 4 * domain.half * rng.uniform(-1.0, 1.0, size=domain.n_columns)
+        counts[j] = counts[big] = counts[big] / 2
+    return clip(domain, centers)
+
+
+def shares(counts: Floats) -> Floats:
+    """Noisy shares of the clusters; equal if nothing is left after cutting negative counts."""
+    positive = np.maximum(counts, 0.0)
+    total = positive.sum()
+    return positive / total if total > 0 else np.full(len(counts), 1.0 / len(counts))
+
+
+def spread(task: Task, rng: np.random.Generator) -> Floats:
+    """Centres spread over the public domain without looking at data: k-means of points drawn evenly from it."""
+    domain = task.domain
+    unit = domain.half if task.scaling == "bounds" else np.ones(domain.n_columns)
+    points = (evenly(domain, max(1000, 40 * task.n_clusters), rng) - domain.center) / unit
+    found = weighted_kmeans(points, np.ones(len(points)), task.n_clusters, rng, n_starts=1, max_steps=20)
+    return clip(domain, domain.center + found * unit)
+
+
+def default_steps(expected_rows: float | None, epsilon: float, n_clusters: int, n_features: int) -> int:
+    """How many steps pay off: about epsilon over the least epsilon that a step can use, between 2 and 7.
+
+    Su et al. put that least epsilon at sqrt(500 k^3 (d + c)^3) / N, c = cbrt(4 d 0.225^2), N a public number of rows.
+    """
+    if expected_rows is None:
+        return DEFAULT_STEPS
+    c = (4 * n_features * 0.225**2) ** (1 / 3)
+    least = np.sqrt(500 * n_clusters**3 * (n_features + c) ** 3) / expected_rows
+    return int(np.clip(epsilon / least, FEWEST, MOST))

@@ -1,0 +1,221 @@
+"""Private k-means for a curator: one party holds the table and lets out only the centres."""
+
+from __future__ import annotations
+
+import math
+import os
+from contextlib import nullcontext
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from kveil.errors import InvalidType, InvalidValue
+from kveil.kernel.ledger import Ledger, Ticket
+from kveil.kernel.loss import Guarantee, Plan, PrivacyUnit, Relation, guarantee, no_guarantee
+from kveil.models._clusterer import EuclideanClusterer
+from kveil.models._task import Task, check_budget, check_choice, check_count, check_domain, check_start, domain_width
+from kveil.models.lloyd import Found, Lloyd, default_steps
+from kveil.release import Release
+from kveil.source import Source, read
+from kveil.tuning import Lloyd as LloydTuning
+
+Number = float | ArrayLike
+
+
+class PrivateKMeans(EuclideanClusterer):
+    """k-means centres of rows about people, with differential privacy.
+
+    n_clusters: number of centres.
+    epsilon, delta: the promise. delta=0 is pure; with delta > 0 whichever of pure and Gaussian noise is smaller is used.
+        epsilon=float("inf") gives the noise-free result and a guarantee that says "none".
+    bounds: public (low, high) of the features: two numbers or two sequences. Rows outside are clipped.
+    center, radius: a public ball instead of bounds; center defaults to 0.
+    method: "auto" or "lloyd" (which "auto" picks).
+    init: "auto" and "spread" start from centres spread over the domain without looking at data; or a public (k, d) array.
+    n_steps: Lloyd steps, fixed beforehand; default 5, or from expected_rows.
+    scaling: None measures distance in the units of the data; "bounds" after mapping the bounds of every feature to [-1, 1].
+    expected_rows: a public order of magnitude, for choices only. Passing the number of rows of this table would publish it.
+    relation: "add-remove" (the number of rows is private) or "replace-one".
+    ledger: a Ledger, or the path of one, that this fit is charged to.
+    tuning: kveil.tuning.Lloyd(...), constants of the method.
+    random_state: steers public choices (the start) only. Private noise takes no seed.
+
+    May be shared after fit: `cluster_centers_`, `cluster_weights_` (noisy shares), `method_`, `guarantee_`, `release_`,
+    `n_features_in_`, `feature_names_in_`. Not private, and kept nowhere: what predict, transform and score return.
+
+    Private:      the rows and, under add-remove, their number.  Public: all parameters and the columns.
+    Neighbours:   tables that differ by one record (or one person: `kveil.read(X, person=...)`), added, removed or replaced.
+    Sensitivity:  of counts and sums per cluster; see `kveil.privatise.cluster_sums.NoisyClusterSums`.
+    Cost:         exactly `guarantee()`, known before the data and charged before a row is read.
+    Not covered:  running time; whatever is not released here.
+
+    >>> import numpy as np
+    >>> from kveil import PrivateKMeans
+    >>> X = np.repeat([[-4.0, 0.0], [4.0, 1.0]], 5000, axis=0)
+    >>> model = PrivateKMeans(n_clusters=2, epsilon=1.0, bounds=(-5, 5), random_state=0).fit(X)
+    >>> model.cluster_centers_.shape, model.guarantee_.epsilon
+    ((2, 2), 1.0)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        bounds: tuple[Number, Number] | None = None,
+        center: Number | None = None,
+        radius: float | None = None,
+        method: Literal["auto", "lloyd"] = "auto",
+        init: Literal["auto", "spread"] | ArrayLike = "auto",
+        n_steps: int | None = None,
+        scaling: Literal["bounds"] | None = None,
+        expected_rows: float | None = None,
+        relation: Relation = "add-remove",
+        ledger: Ledger | str | os.PathLike[str] | None = None,
+        tuning: LloydTuning | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.center = center
+        self.radius = radius
+        self.method = method
+        self.init = init
+        self.n_steps = n_steps
+        self.scaling = scaling
+        self.expected_rows = expected_rows
+        self.relation = relation
+        self.ledger = ledger
+        self.tuning = tuning
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find private centres of X: an array, a sparse matrix, a frame, a path, a Dask collection, or `kveil.read(...)`.
+
+        The whole budget is charged before a row is read; what rows hold never raises. `y` is ignored.
+        """
+        source = read(X)  # files are open, the schema is checked, no row is read
+        method = Lloyd(self._task(source.n_columns, source.unit))
+        source.check(method.task.domain)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
+        plan = method.plan()
+        with self._reserve(plan) as ticket:  # the whole plan is spent here
+            found = method.run(source, ticket, rng)
+        return self._keep(found, method, source, plan, ticket)
+
+    def guarantee(self, n_features: int | None = None) -> Guarantee:
+        """What `fit` will promise and charge, from the parameters alone.
+
+        n_features: needed only where it cannot be seen from bounds or center and delta > 0.
+        """
+        width = n_features or domain_width(self.bounds, self.center) or getattr(self, "n_features_in_", None)
+        if width is None and self.delta:
+            raise InvalidValue("which noise is smaller depends on the number of features: pass guarantee(n_features=...).")
+        plan = Lloyd(self._task(width or 1, PrivacyUnit())).plan()
+        return no_guarantee(self.relation, PrivacyUnit(), "curator") if plan is None else guarantee(plan, trust="curator")
+
+    def _task(self, n_features: int, unit: PrivacyUnit) -> Task:
+        n_clusters = check_count("n_clusters", self.n_clusters)
+        epsilon, delta = check_budget(self.epsilon, self.delta)
+        if epsilon is None and self.ledger is not None:
+            raise InvalidValue("epsilon=inf adds no noise, so there is nothing to charge. Leave out the ledger, or give epsilon.")
+        check_choice("method", self.method, ("auto", "lloyd"))
+        check_choice("relation", self.relation, ("add-remove", "replace-one"))
+        check_choice("scaling", self.scaling, (None, "bounds"))
+        tuning = LloydTuning() if self.tuning is None else self.tuning
+        if not isinstance(tuning, LloydTuning):
+            raise InvalidType("tuning must be kveil.tuning.Lloyd(...) or None.")
+        rows = self.expected_rows
+        if rows is not None and not (isinstance(rows, int | float | np.number) and rows >= 1 and math.isfinite(rows)):
+            raise InvalidValue("expected_rows must be a public number of at least 1, or None.")
+        loss = 1.0 if epsilon is None else float(epsilon)
+        n_steps = default_steps(rows, loss, n_clusters, n_features)
+        if self.n_steps is not None:
+            n_steps = check_count("n_steps", self.n_steps)
+        bits = _bits(rows, loss, n_features) if tuning.bits is None else check_count("bits", tuning.bits)
+        domain = check_domain(self.bounds, self.center, self.radius, n_features, bits)
+        start = check_start(self.init, n_clusters, n_features)
+        return Task(n_clusters, epsilon, delta, domain, self.scaling, self.relation, unit, n_steps, start, tuning.reseed)
+
+    def _reserve(self, plan: Plan | None) -> Ticket | nullcontext[None]:
+        """The ticket of the caller's ledger, or of one made for this fit alone; none without noise."""
+        if plan is None:
+            return nullcontext()
+        if self.ledger is None:
+            delta = float(self.delta) if plan.delta else 0.0
+            return Ledger.memory("this fit", float(self.epsilon), delta, relation=plan.relation, unit=plan.unit).reserve(plan)
+        if isinstance(self.ledger, Ledger):
+            return self.ledger.reserve(plan)
+        if not isinstance(self.ledger, str | os.PathLike):
+            raise InvalidType("ledger must be a kveil Ledger, the path of one, or None.")
+        return Ledger.open(self.ledger).reserve(plan)
+
+    def _keep(self, found: Found, method: Lloyd, source: Source, plan: Plan | None, ticket: Ticket | None) -> Self:
+        """Put on the object what may leave the house, and nothing else."""
+        receipt: dict[str, Any] = {"token": None, "ledger": None, "charges": 0, "secure": False}
+        if plan is None or ticket is None:
+            self.guarantee_ = no_guarantee(self.relation, source.unit, "curator")
+        else:
+            self.guarantee_ = guarantee(plan, trust="curator", receipts=ticket.receipts, reasons=ticket.reasons)
+            receipt = {
+                "token": ticket.token,
+                "ledger": None if self.ledger is None else ticket.ledger.name,
+                "charges": len(ticket.receipts),
+                "secure": all(r.secure for r in ticket.receipts),
+            }
+        self.cluster_centers_, self.cluster_weights_ = found.centers, found.weights
+        self.method_, self.n_features_in_, self._domain = "lloyd", source.n_columns, method.task.domain
+        if source.names is not None:
+            self.feature_names_in_: NDArray[Any] = np.array(source.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.release_ = Release(
+            centers=found.centers,
+            weights=found.weights,
+            features=source.names,
+            guarantee=self.guarantee_,
+            receipt=receipt,
+            kind=type(self).__name__,
+            method={"asked": self.method, "used": self.method_, "why": "the only method so far"},
+            parameters=_public_parameters(method.task),
+            notes=found.notes,
+        )
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _bits(expected_rows: Any, epsilon: float, n_features: int) -> int:
+    """16 bits are finer than the noise while rows times epsilon stays below 2**16; then 20, if distances stay exact."""
+    return 20 if expected_rows is not None and expected_rows * epsilon >= 2**16 and n_features <= 2**13 else 16
+
+
+def _public_parameters(task: Task) -> dict[str, Any]:
+    """What a reader of the release needs to use it: everything here was known before the data."""
+    domain = task.domain
+    place: dict[str, Any] = (
+        {"center": domain.center.tolist(), "radius": domain.radius}
+        if hasattr(domain, "radius")
+        else {"bounds": [domain.lower.tolist(), domain.upper.tolist()]}
+    )
+    return {
+        "n_clusters": task.n_clusters,
+        "epsilon": "inf" if task.epsilon is None else float(task.epsilon),
+        "delta": float(task.delta),
+        **place,
+        "bits": domain.bits,
+        "scaling": task.scaling,
+        "relation": task.relation,
+        "n_steps": task.n_steps,
+        "init": "spread" if task.start is None else task.start.tolist(),
+    }

@@ -1,0 +1,1 @@
+"""Summary to noisy summary, one mechanism a file. The only caller of the vault."""

@@ -1,0 +1,120 @@
+"""The card of a release: one page of Markdown for people who will never run the code."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from kveil.release.table import column_names
+from kveil.release.words import code, escaped, printable
+
+if TYPE_CHECKING:
+    from kveil.release.release import Release
+
+MOST_ROWS, MOST_COLUMNS, MOST_TEXT = 20, 12, 160
+
+NOT_TO_DO = (
+    "Do not publish labels. The nearest centre of a row is a function of that row, so labels and distances are not private.",
+    "Do not add statistics that were not released with it: row counts, cluster sizes, averages or costs computed from the "
+    "rows carry no promise, and next to these centres they undo the one above.",
+    "Do not fit again on the same rows without counting: every release adds to what is known about them. A ledger counts.",
+    "Do not change bounds or parameters after looking at the rows. They are treated as known to everyone.",
+    "Do not take the digest in `release.json` for a signature: it finds damage, and does not tell who made the release.",
+)
+
+
+def card(release: Release) -> str:
+    """The page, from the release alone."""
+    parts = [
+        f"# {len(release.centers)} {_plural(len(release.centers), 'centre')} by {escaped(release.kind)}",
+        _warning(release),
+        _what(release),
+        "## What was protected",
+        "\n".join(_line(line) for line in str(release.guarantee).splitlines()),
+        "## How it was made",
+        _method(release),
+        "## The centres",
+        _table(release),
+        "## Receipt",
+        _receipt(release),
+        "## Notes" if release.notes else "",
+        "\n".join(f"- {escaped(note)}" for note in release.notes),
+        "## What not to do with it",
+        "\n".join(f"- {line}" for line in NOT_TO_DO),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _warning(release: Release) -> str:
+    guarantee = release.guarantee
+    if guarantee.route == "none":
+        return "**WARNING: this result has no privacy guarantee. It was computed without noise. Do not let it leave the house.**"
+    if guarantee.valid:
+        return ""
+    reasons = escaped("; ".join(guarantee.reasons)) or "no reason was recorded"
+    return f"**WARNING: the guarantee below is NOT VALID: {reasons}. Treat these centres as if they were rows.**"
+
+
+def _what(release: Release) -> str:
+    k = len(release.centers)
+    what = "points of a public universe, given by index" if release.n_features is None else _features(release)
+    weights = "Each carries the noisy share of records near it." if release.weights is not None else "No weights were released."
+    return f"A release of kveil: {k} {_plural(k, 'centre')} of clusters, {what}. {weights}"
+
+
+def _features(release: Release) -> str:
+    named = "" if release.features is not None else ", which have no names"
+    return f"in the units of {release.n_features} {_plural(release.n_features or 0, 'feature')}{named}"
+
+
+def _line(line: str) -> str:
+    bare = line.lstrip()
+    return f"  - {escaped(bare[2:])}" if bare.startswith("- ") else escaped(line)
+
+
+def _method(release: Release) -> str:
+    asked, used, why = (escaped(release.method[key]) for key in ("asked", "used", "why"))
+    lines = [f"Method: {used} (asked for: {asked}).{' Why: ' + why + '.' if why else ''}", "", "Public parameters:", ""]
+    for name, value in release.parameters.items():
+        text = json.dumps(value, ensure_ascii=False)
+        more = "" if len(text) <= MOST_TEXT else " … (all of it in release.json)"
+        lines.append(f"- {escaped(name)}: {code(text[:MOST_TEXT])}{more}")
+    return "\n".join(lines if release.parameters else [*lines[:-2], "No public parameters were recorded."])
+
+
+def _table(release: Release) -> str:
+    names = list(column_names(release))
+    weight = names.pop() if release.weights is not None else None
+    shown = names[:MOST_COLUMNS]
+    rows = release.centers.reshape(len(release.centers), -1)[:MOST_ROWS, : len(shown)]
+    header = ["", *(escaped(printable(name, 40)) for name in shown)] + ([escaped(weight)] if weight else [])
+    lines = [_cells(header), _cells(["---:"] * len(header))]
+    for place, row in enumerate(rows):
+        own = [f"{release.weights[place]:.4g}"] if release.weights is not None else []
+        lines.append(_cells([str(place), *(f"{value:.6g}" if release.n_features else str(value) for value in row), *own]))
+    more = [
+        f"and {left} more {_plural(left, what)}"
+        for left, what in ((len(release.centers) - len(rows), "centre"), (len(names) - len(shown), "feature"))
+        if left > 0
+    ]
+    return "\n".join(lines) + ("\n\n" + ", ".join(more) + ": see the table beside this card." if more else "")
+
+
+def _receipt(release: Release) -> str:
+    receipt = release.receipt
+    source = "the operating system" if receipt["secure"] else "a script, or no noise at all"
+    facts: list[tuple[str, Any]] = [
+        ("token", receipt["token"] or "none: nothing was charged"),
+        ("ledger", receipt["ledger"] or "none: nobody adds this release to earlier ones"),
+        ("draws of noise", receipt["charges"]),
+        ("noise from", source),
+    ]
+    return "\n".join(f"- {name}: {escaped(str(value))}" for name, value in facts)
+
+
+def _cells(values: list[str]) -> str:
+    return f"| {' | '.join(values)} |"
+
+
+def _plural(count: int, word: str) -> str:
+    return word if count == 1 else word + "s"

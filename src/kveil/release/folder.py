@@ -1,0 +1,123 @@
+"""A release as a folder: centers.parquet (or .csv), card.md, and release.json, which vouches for both."""
+
+from __future__ import annotations
+
+import os
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kveil.errors import InvalidValue, KveilError, ReleaseError
+from kveil.release.document import CARD, LARGEST_TABLE, parse, read_document, schema_of, sha256, write_document
+from kveil.release.place import put_folder, read_file
+from kveil.release.release import Release
+from kveil.release.table import FILES, column_names, read_table, write_table
+from kveil.release.trouble import damaged
+
+DOCUMENT = "release.json"
+LARGEST_JSON = 16 * 2**20
+
+
+def save(release: Release, path: str | PathLike[str], *, format: str = "parquet", overwrite: bool = False) -> Path:
+    """Write `release` as a folder at `path`, whole or not at all; returns the path."""
+    if format not in FILES:
+        raise InvalidValue(f'format must be "parquet" or "csv", got {format!r}.')
+    place = Path(os.path.abspath(path))
+    put_folder(place, pack(release, format), check_replaceable if overwrite else None)
+    return Path(path)
+
+
+def load(path: str | PathLike[str]) -> Release:
+    """The release saved at `path`, after checking every file of it. Executes nothing that it reads.
+
+    Raises `ReleaseError` if anything was changed since it was saved, or if a newer kveil wrote it. The checks find damage;
+    they are no signature, so they do not tell who made the release.
+
+    >>> import tempfile
+    >>> from kveil.kernel.loss import PrivacyUnit, no_guarantee
+    >>> release = Release(
+    ...     centers=[[0.0, 2.0]], weights=None, features=None, kind="PrivateKMeans",
+    ...     guarantee=no_guarantee("add-remove", PrivacyUnit(), "curator"),
+    ...     receipt={"token": None, "ledger": None, "charges": 0, "secure": False},
+    ...     method={"asked": "auto", "used": "lloyd", "why": ""}, parameters={}, notes=(),
+    ... )
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     load(release.save(place + "/out"))
+    Release(PrivateKMeans, 1 centers, 2 features, no guarantee)
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        raise ReleaseError(f'there is no release at "{folder}". Pass the folder that Release.save or `kveil fit` wrote.')
+    document = read_document(read_file(folder / DOCUMENT, LARGEST_JSON))
+    table = _verified(folder, document["centers"], LARGEST_TABLE)
+    _verified(folder, document["card"], LARGEST_JSON)
+    return _rebuilt(document, table)
+
+
+def pack(release: Release, format: str) -> dict[str, bytes]:
+    """Every file of a release, by name."""
+    files: dict[str, bytes] | None = None
+    try:
+        table, card = write_table(release, format), release.card().encode()
+        files = {FILES[format]: table, CARD: card, DOCUMENT: write_document(release, FILES[format], table, card)}
+    except UnicodeEncodeError:
+        files = None
+    if files is None:
+        raise ReleaseError(
+            "a name or a note of this release holds half a character, which UTF-8 cannot write, so no other program could read "
+            "it. Rename the feature with dataclasses.replace(release, features=...) and save again; no need to fit again."
+        )
+    if len(files[DOCUMENT]) > LARGEST_JSON or len(files[FILES[format]]) > LARGEST_TABLE:
+        raise ReleaseError(
+            "this release is larger than kveil would read back: 16 MB of parameters and 256 MB of centres. Give fewer "
+            "centres or features, or drop what is large from its parameters."
+        )
+    return files
+
+
+def check_replaceable(place: Path) -> None:
+    """Raise unless `place` is a folder that holds a release of ours and nothing else: only that may be deleted."""
+    if place.is_symlink() or not place.is_dir() or not _is_release(place):
+        raise ReleaseError(
+            f'"{place}" is not a kveil release, so overwrite=True does not touch it: deleting it might destroy something else. '
+            "Choose another path, or remove it yourself."
+        )
+    others = sorted(set(os.listdir(place)) - {*FILES.values(), CARD, DOCUMENT})
+    if others:
+        raise ReleaseError(
+            f'the release at "{place}" shares its folder with other files, such as "{others[0]}", and overwriting would delete '
+            "them. Move them away, or choose another path."
+        )
+
+
+def _is_release(place: Path) -> bool:
+    try:
+        return schema_of(parse(read_file(place / DOCUMENT, LARGEST_JSON))) is not None
+    except KveilError:
+        return False
+
+
+def _verified(folder: Path, entry: dict[str, Any], largest: int) -> bytes:
+    data = read_file(folder / entry["file"], largest)
+    if sha256(data) != entry.get("sha256"):
+        raise damaged(f"{entry['file']} is not the file that was saved with release.json")
+    return data
+
+
+def _rebuilt(document: dict[str, Any], table: bytes) -> Release:
+    centers = document["centers"]
+    shape, names = tuple(centers["shape"]), tuple(centers["columns"])
+    columns = read_table(table, centers["file"], names, shape)
+    width = shape[1] if len(shape) == 2 else 1
+    release = Release(
+        centers=columns[0] if len(shape) == 1 else np.stack(columns[:width], axis=1),
+        weights=columns[width] if len(columns) > width else None,
+        **{key: document[key] for key in ("features", "guarantee", "receipt", "kind", "method", "parameters", "notes")},
+    )
+    if column_names(release) != names:
+        raise damaged("the columns of the centres do not have the names that kveil gives them")
+    if release.guarantee.valid and release.guarantee.route != "none" and not release.receipt["secure"]:
+        raise damaged("its receipt says that the noise was scripted, and its guarantee says that it holds")
+    return release

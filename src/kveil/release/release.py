@@ -1,0 +1,176 @@
+"""Centres and the promise they carry: everything that leaves the house, and nothing that was computed from rows besides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kveil.errors import InvalidValue, ReleaseError
+from kveil.kernel.grid import Ball, Box
+from kveil.kernel.loss import Guarantee
+from kveil.release import answers
+from kveil.release.card import card
+from kveil.release.plain import plain
+from kveil.release.rows import rows_of
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Release:
+    """What a fit lets out. All of it may be shared, as far as its guarantee goes.
+
+    centers: (k, d) float64 in the units of the data; or (k,) int64, points of a public universe such as a graph.
+    weights: (k,) noisy shares of the clusters, if they were released.
+    features: names of the columns, if they have any.
+    guarantee: what is promised, to whom, and how it was added up.
+    receipt: {token, ledger, charges, secure}: the reservation that paid for it, on which ledger, by how many draws, and
+        whether the noise came from the operating system.
+    kind, method, parameters, notes: how it was made, from public facts alone.
+
+    `predict` and `transform` answer whoever holds rows. Their answers are functions of those rows and not private.
+
+    >>> from kveil.kernel.loss import PrivacyUnit, no_guarantee
+    >>> release = Release(
+    ...     centers=[[0.0], [1.0]], weights=None, features=("age",), kind="PrivateKMeans",
+    ...     guarantee=no_guarantee("add-remove", PrivacyUnit(), "curator"),
+    ...     receipt={"token": None, "ledger": None, "charges": 0, "secure": False},
+    ...     method={"asked": "auto", "used": "lloyd", "why": ""}, parameters={"bounds": [0, 1]}, notes=(),
+    ... )
+    >>> release
+    Release(PrivateKMeans, 2 centers, 1 features, no guarantee)
+    >>> release.predict([[0.2], [5.0]]), release.transform([[0.25], [5.0]])[:, 0]
+    (array([0, 1], dtype=int32), array([0.25, 1.  ]))
+    """
+
+    centers: NDArray[Any]
+    weights: NDArray[np.float64] | None
+    features: tuple[str, ...] | None
+    guarantee: Guarantee
+    receipt: Mapping[str, Any]
+    kind: str
+    method: Mapping[str, Any]
+    parameters: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        keep = object.__setattr__  # frozen for everyone else
+        keep(self, "centers", _centers(self.centers))
+        keep(self, "weights", None if self.weights is None else _weights(self.weights, len(self.centers)))
+        keep(self, "features", None if self.features is None else _names(self.features, self.n_features))
+        keep(self, "receipt", _fields("receipt", self.receipt, RECEIPT))
+        keep(self, "method", _fields("method", self.method, METHOD))
+        keep(self, "parameters", plain(self.parameters))
+        keep(self, "notes", tuple(self.notes))
+        if not isinstance(self.guarantee, Guarantee):
+            raise ReleaseError("a release needs its guarantee: centres without one promise nothing. Pass a Guarantee.")
+        if not isinstance(self.kind, str) or not all(isinstance(note, str) for note in self.notes):
+            raise ReleaseError("the kind and the notes of a release must be text, because they are read by people.")
+
+    @property
+    def n_features(self) -> int | None:
+        """How many features a centre has; None if centres are points of a universe."""
+        return self.centers.shape[1] if self.centers.ndim == 2 else None
+
+    def save(self, path: str | PathLike[str], *, format: Literal["parquet", "csv"] = "parquet", overwrite: bool = False) -> Path:
+        """Write the release as a folder, whole or not at all, and return its path.
+
+        overwrite: replace a release that is already there; anything else in the way is never touched.
+        """
+        from kveil.release import folder  # it needs Release itself
+
+        return folder.save(self, path, format=format, overwrite=overwrite)
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """The nearest centre of every row, exactly as the fitted model answers. Not private: keep it where the rows are."""
+        domain = self.domain()
+        return answers.labels(self._rows(X), self.centers, domain, answers.scaling_of(self.parameters))
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Distances of every row, clipped to the domain, to every centre. Not private."""
+        domain = self.domain()
+        return answers.distances(self._rows(X), self.centers, domain, answers.scaling_of(self.parameters))
+
+    def domain(self) -> Box | Ball:
+        """The public domain that rows were clipped to."""
+        if self.n_features is None:
+            raise InvalidValue(
+                "the centres of this release are points of a public universe, given by index, so rows of numbers have no "
+                "distance to them. Ask the universe: universe.nearest(release.centers)."
+            )
+        return answers.domain_of(self.parameters, self.n_features)
+
+    def card(self) -> str:
+        """The release as a page of Markdown: what it is, what it promises, how it was made, what not to do with it."""
+        return card(self)
+
+    def _rows(self, X: Any) -> Any:
+        assert self.n_features is not None
+        return rows_of(X, self.features, self.n_features)
+
+    def __repr__(self) -> str:
+        shape = "" if self.n_features is None else f", {self.n_features} features"
+        promise = f"epsilon={self.guarantee.epsilon:.6g}, delta={self.guarantee.delta:.3g}"
+        if self.guarantee.route == "none":
+            promise = "no guarantee"
+        return (
+            f"Release({self.kind}, {len(self.centers)} centers{shape}, {promise}{'' if self.guarantee.valid else ', NOT VALID'})"
+        )
+
+
+TEXT = (str,)
+RECEIPT: dict[str, tuple[type, ...]] = {
+    "token": (str, type(None)), "ledger": (str, type(None)), "charges": (int,), "secure": (bool,),
+}  # fmt: skip
+METHOD: dict[str, tuple[type, ...]] = {"asked": TEXT, "used": TEXT, "why": TEXT}
+
+
+def _centers(given: Any) -> NDArray[Any]:
+    centers = np.array(given)
+    is_index = centers.ndim == 1 and centers.dtype.kind in "iu"
+    centers = centers.astype(np.int64 if is_index else np.float64)
+    if (
+        not centers.size
+        or not (is_index or centers.ndim == 2)
+        or not np.isfinite(centers).all()
+        or (is_index and centers.min() < 0)
+    ):
+        raise ReleaseError(
+            "the centres of a release must be a table of finite numbers, one row a centre, or a list of indices of at least 0. "
+            "Anything else has no place in space."
+        )
+    centers.setflags(write=False)
+    return centers
+
+
+def _weights(given: Any, k: int) -> NDArray[np.float64]:
+    weights = np.array(given, dtype=np.float64)
+    if weights.shape != (k,) or not np.isfinite(weights).all():
+        raise ReleaseError("the weights of a release must be finite numbers, one a centre. Pass None if none were released.")
+    weights.setflags(write=False)
+    return weights
+
+
+def _names(given: Any, n_features: int | None) -> tuple[str, ...]:
+    names = tuple(given)
+    if len(names) != n_features or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
+        raise ReleaseError(
+            "the features of a release must be different names, one a column of its centres, or None. Otherwise nobody could "
+            "tell which column is which."
+        )
+    return names
+
+
+def _fields(what: str, given: Any, types: Mapping[str, tuple[type, ...]]) -> dict[str, Any]:
+    """The named fields of `given`, each of a known type; others are left out."""
+    found = plain(given)
+    if not isinstance(found, dict) or not all(key in found and type(found[key]) in types[key] for key in types):
+        raise ReleaseError(
+            f"the {what} of a release must hold {', '.join(types)}, each of its own type. Without them a reader could not check "
+            "how it was made."
+        )
+    return {key: found[key] for key in types}

@@ -1,0 +1,1 @@
+"""Ordinary clustering of public or noisy data. This room has never seen a secret."""

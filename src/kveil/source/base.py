@@ -1,0 +1,93 @@
+"""What every source promises, what every reader supplies, and how integer summaries are merged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from kveil.errors import InvalidValue
+from kveil.kernel.grid import Ball, Box, check_sums
+from kveil.kernel.loss import PrivacyUnit
+
+Grid = Box | Ball
+IntArrays = tuple[NDArray[np.int64], ...]
+Kernel = Callable[[Any, Any], tuple[NDArray[Any], ...]]
+Combine = Callable[[Any, Any], Any]
+
+add: Combine = np.add  # np.minimum and np.maximum are the other two that blocks may be merged by
+
+
+@runtime_checkable
+class Source(Protocol):
+    """Rows that can be summarised but not looked at.
+
+    `map_reduce` hands `kernel(block, state)` blocks of integer codes, at least one and possibly without rows, and merges
+    what it returns. Merging integers by sum, least or greatest does not depend on order, so neither does the answer.
+    `raw_blocks` is for whoever holds the rows and asks about them (predict); never for a private path.
+    A kernel is a pure module-level function: after a failure it may run twice, and its result counts once.
+    """
+
+    names: tuple[str, ...] | None
+    n_columns: int
+    unit: PrivacyUnit
+    max_rows: int
+
+    def partitions(self) -> Sequence[Any]: ...
+
+    def check(self, grid: Grid) -> None: ...
+
+    def map_reduce(self, kernel: Kernel, state: Any, *, grid: Grid, combine: Combine = add) -> IntArrays: ...
+
+    def raw_blocks(self) -> Iterator[Any]: ...
+
+
+class RawRows(NamedTuple):
+    """A block of rows as floats, dense or sparse, and the ids of the people behind them if they were asked for."""
+
+    values: Any
+    ids: Any = None  # a pyarrow array, null where the id is missing
+
+
+class Reader(Protocol):
+    """One way to get at rows. A source adds threads, the grid, the cache and the bound on people."""
+
+    names: tuple[str, ...] | None
+    n_columns: int
+    width: int  # columns a row fills in memory: fewer than n_columns if rows are sparse
+    is_sparse: bool
+
+    def parts(self, rows: int) -> Sequence[Any]:
+        """Pieces that can be read independently, in a stable order."""
+
+    def blocks(self, part: Any, rows: int, with_ids: bool) -> Iterator[RawRows]:
+        """The rows of one part, at most `rows` at a time, in the same order every time."""
+
+
+def check_before_reading(source: Source, grid: Grid, is_sparse: bool) -> None:
+    """Refuse what public facts already rule out; after this nothing that rows hold can raise."""
+    if grid.n_columns != source.n_columns:
+        raise InvalidValue(
+            f"the domain has {grid.n_columns} feature(s) and the data has {source.n_columns}. Bounds are one pair a feature: "
+            "pass as many as there are columns, or choose columns=[...]."
+        )
+    check_sums(grid, source.max_rows)
+    no_codes(source, grid, is_sparse)  # a domain that sparse rows cannot use is refused here
+
+
+def no_codes(source: Source, grid: Grid, is_sparse: bool) -> Any:
+    """A block without rows: it gives a summary its shape when nothing else does."""
+    return encode(grid, csr_array((0, source.n_columns)) if is_sparse else np.empty((0, source.n_columns)))
+
+
+def encode(grid: Grid, values: Any) -> Any:
+    return grid.encode(values) if isinstance(values, np.ndarray) else grid.encode_sparse(values)
+
+
+def merge(total: IntArrays | None, result: tuple[NDArray[Any], ...], combine: Combine) -> IntArrays:
+    """`total` with one more result in it; int64 from the start, so that narrow results cannot overflow on the way."""
+    wide = tuple(np.asarray(array).astype(np.int64, casting="same_kind") for array in result)
+    return wide if total is None else tuple(combine(a, b) for a, b in zip(total, wide, strict=True))

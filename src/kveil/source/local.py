@@ -1,0 +1,110 @@
+"""Rows on this machine: any reader, several threads, and one integer summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property, partial
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kveil.source.base import Combine, Grid, IntArrays, Kernel, Reader, add, check_before_reading, encode, merge, no_codes
+from kveil.source.cache import Cache, Filling
+from kveil.source.options import Options
+from kveil.source.people import Fingerprints, kept_rows, row_hashes
+from kveil.source.threads import run
+
+
+class LocalSource:
+    """A `Source` over a `Reader`. Rows are first read by `map_reduce`: by then the budget has been reserved."""
+
+    def __init__(self, reader: Reader, options: Options) -> None:
+        self.names, self.n_columns = reader.names, reader.n_columns
+        self.unit, self.max_rows = options.unit, options.max_rows
+        self._reader = reader
+        self._block_rows = options.block_rows(reader.width)
+        self._cache = Cache(options.memory // 2)
+        self._bounding = Lock()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({type(self._reader).__name__}, n_columns={self.n_columns}, unit={str(self.unit)!r})"
+
+    def partitions(self) -> Sequence[Any]:
+        """Pieces of the table that are read independently, in a stable order."""
+        return self._parts
+
+    def check(self, grid: Grid) -> None:
+        """Refuse a grid that these columns cannot use. A fit asks before it reserves its budget."""
+        check_before_reading(self, grid, self._reader.is_sparse)
+
+    def map_reduce(self, kernel: Kernel, state: Any, *, grid: Grid, combine: Combine = add) -> IntArrays:
+        """`kernel(block, state)` for every block of codes on the grid, merged by `combine`."""
+        self.check(grid)
+        blocks = self._cache.blocks(grid)
+        if blocks is not None:
+            results = run(partial(_summarise, kernel, state, combine), blocks)
+        else:
+            filling = self._cache.begin(grid)
+            kept: Sequence[Any] = self._kept or [None] * len(self._parts)
+            parts = list(zip(self._parts, kept, strict=True))
+            results = run(lambda todo: _summarise(kernel, state, combine, self._encoded(todo, grid, filling)), parts)
+            self._cache.finish(grid, filling)
+        total = None
+        for result in results:
+            total = total if result is None else merge(total, result, combine)
+        # A table without rows has a summary too, of the same shape as any other.
+        return total if total is not None else merge(None, kernel(no_codes(self, grid, self._reader.is_sparse), state), combine)
+
+    def raw_blocks(self) -> Iterator[Any]:
+        """All rows in order, as float blocks: secret, unbounded, for whoever holds the table and asks about its rows."""
+        for part in self._parts:
+            for block in self._reader.blocks(part, self._block_rows, False):
+                yield block.values
+
+    @cached_property
+    def _parts(self) -> Sequence[Any]:
+        return self._reader.parts(self._block_rows)
+
+    @property
+    def _kept(self) -> list[NDArray[np.bool_]] | None:
+        """Which rows stay, a mask for each part; None if the unit is a record and all do."""
+        if self.unit.kind == "record":
+            return None
+        with self._bounding:
+            return self._masks
+
+    @cached_property
+    def _masks(self) -> list[NDArray[np.bool_]]:
+        found: dict[int, list[Fingerprints]] = {}
+
+        def look(todo: Iterator[tuple[int, Any]]) -> None:
+            for number, part in todo:
+                blocks = self._reader.blocks(part, self._block_rows, True)
+                found[number] = [Fingerprints(block.ids, row_hashes(block.values)) for block in blocks]
+
+        run(look, enumerate(self._parts))
+        in_order = [found[number] for number in range(len(found))]
+        masks = iter(kept_rows([piece for pieces in in_order for piece in pieces], self.unit.max_rows_per_person))
+        return [np.concatenate([np.empty(0, dtype=np.bool_), *(next(masks) for _ in pieces)]) for pieces in in_order]
+
+    def _encoded(self, parts: Iterator[Any], grid: Grid, filling: Filling) -> Iterator[Any]:
+        for part, kept in parts:
+            done = 0
+            for block in self._reader.blocks(part, self._block_rows, False):
+                n_rows = block.values.shape[0]
+                values = block.values if kept is None else block.values[kept[done : done + n_rows]]
+                done += n_rows
+                if values.shape[0]:
+                    codes = encode(grid, values)
+                    filling.add(codes)
+                    yield codes
+
+
+def _summarise(kernel: Kernel, state: Any, combine: Combine, blocks: Iterator[Any]) -> IntArrays | None:
+    """The merged results of the blocks one thread took; None if it took none."""
+    total = None
+    for block in blocks:
+        total = merge(total, kernel(block, state), combine)
+    return total

@@ -1,0 +1,97 @@
+"""The options of `read`, checked: everything a source is told beside the data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+from kveil.errors import InvalidType, InvalidValue
+from kveil.kernel.loss import PrivacyUnit
+from kveil.source.threads import n_threads
+
+DEFAULT_MEMORY = "256MB"
+DEFAULT_MAX_ROWS = 2**40
+
+LARGEST_BLOCK = 65_536  # rows
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of `read` after checking; `memory` in bytes."""
+
+    columns: tuple[Hashable, ...] | None = None
+    person: Hashable | None = None
+    max_rows_per_person: int = 1
+    memory: int = 256 * 10**6
+    max_rows: int = DEFAULT_MAX_ROWS
+
+    @property
+    def unit(self) -> PrivacyUnit:
+        if self.person is None:
+            return PrivacyUnit()
+        return PrivacyUnit("person", self.max_rows_per_person, str(self.person))
+
+    def block_rows(self, width: int) -> int:
+        """Rows a block may have, so that every thread can hold one with all that is made of it.
+
+        Floats, the grid's copy, codes and a kernel's own arrays come to about 64 bytes a cell, in a quarter of the memory.
+        Blocks of about 2 MB of floats stay in the processor's cache, which made encoding a third faster.
+        """
+        by_memory = self.memory // (4 * n_threads() * 64 * (width + 1))
+        by_cache = max(1024, 2**21 // (8 * width))
+        return max(1, min(LARGEST_BLOCK, by_memory, by_cache))
+
+
+def check_options(columns: Any, person: Any, max_rows_per_person: Any, memory: Any, max_rows: Any) -> Options:
+    """The options as `Options`, or an error that says which one is wrong."""
+    m = _whole("max_rows_per_person", max_rows_per_person)
+    if person is None and m != 1:
+        raise InvalidValue(
+            'max_rows_per_person bounds what one person contributes, so it needs person="the column of ids". Without it '
+            "every record is protected on its own."
+        )
+    return Options(_columns(columns), _person(person), m, parse_memory(memory), _whole("max_rows", max_rows))
+
+
+def parse_memory(memory: Any) -> int:
+    """Bytes, from a number of bytes or a text such as "256MB" or "1.5 GiB"."""
+    if isinstance(memory, Real) and not isinstance(memory, bool):
+        size = float(memory)
+    else:
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", memory) if isinstance(memory, str) else None
+        size = float(found[1]) * _UNITS.get(found[2].upper(), 0) if found else 0.0
+    if not 2**20 <= size < 2**60:  # also false for NaN
+        raise InvalidValue(f'memory must be a number of bytes or a text such as "256MB" or "2GB", at least 1MiB; got {memory!r}.')
+    return int(size)
+
+
+def _columns(columns: Any) -> tuple[Hashable, ...] | None:
+    if columns is None:
+        return None
+    if isinstance(columns, str | bytes) or not isinstance(columns, Sequence):
+        columns = getattr(columns, "tolist", lambda: None)()  # an array or an index of names
+    if not isinstance(columns, Sequence) or not all(_is_label(name) for name in columns):
+        raise InvalidType("columns must be a list. Pass the names of columns, or their numbers for arrays.")
+    return tuple(name if isinstance(name, str) else int(name) for name in columns)
+
+
+def _person(person: Any) -> Hashable | None:
+    if person is not None and not _is_label(person):
+        raise InvalidType("person must be the name of the column of ids, or its number for arrays.")
+    return person if person is None or isinstance(person, str) else int(person)
+
+
+def _is_label(name: Any) -> bool:
+    return isinstance(name, str | Integral) and not isinstance(name, bool)
+
+
+def _whole(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise InvalidType(f"{name} must be a whole number.")
+    if not 1 <= int(value) <= 2**62:
+        raise InvalidValue(f"{name} must be between 1 and 2**62.")
+    return int(value)

@@ -1,0 +1,110 @@
+"""Rows in Parquet files, read row group by row group and batch by batch, so that memory does not grow with the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kveil.errors import SourceError
+from kveil.source import cells, people
+from kveil.source.base import RawRows
+from kveil.source.intake import Choice, check_columns, check_id_type, check_types, choose, quietly
+from kveil.source.options import Options
+
+_INDEX = ("__index_level_", "__null_dask_index__")  # the index of a frame, which pandas and Dask store as a column
+
+
+class ParquetReader:
+    """Reads the chosen columns of one or more Parquet files with the same columns. A part is a row group of a file."""
+
+    is_sparse = False
+
+    def __init__(self, groups: Sequence[tuple[Path, int]], choice: Choice) -> None:
+        self.choice = choice
+        self.names = choice.names
+        self.n_columns = self.width = len(choice.features)
+        self._groups = groups
+
+    def parts(self, rows: int) -> Sequence[tuple[Path, int]]:
+        return self._groups
+
+    def blocks(self, part: tuple[Path, int], rows: int, with_ids: bool) -> Iterator[RawRows]:
+        path, group = part
+        complaint = f"{path} is damaged: a part of it cannot be read. Write the file again."
+        wanted = [*self.choice.features, *([self.choice.person] if with_ids else [])]
+        with quietly(partial(_open, path), complaint) as file:
+            batches = file.iter_batches(batch_size=rows, row_groups=[group], columns=wanted, use_threads=False)
+            while (batch := quietly(partial(next, batches, None), complaint)) is not None:
+                yield self._rows(batch, with_ids)
+
+    def _rows(self, batch: Any, with_ids: bool) -> RawRows:
+        values = np.empty((batch.num_rows, self.n_columns), order="F")
+        for place, name in enumerate(self.choice.features):
+            values[:, place] = cells.from_arrow(batch.column(name))
+        return RawRows(values, people.exact_ids(batch.column(self.choice.person)) if with_ids else None)
+
+
+def open_parquet(path: Path, options: Options) -> ParquetReader:
+    """A reader of a .parquet file, or of all those in a folder, by name. Only footers are read now."""
+    files = _files(path)
+    schemas, groups = [], []
+    for file in files:
+        schema, n_groups = quietly(partial(_footer, file), f"{file} is no readable Parquet file. Write it again.")
+        schemas.append(schema)
+        groups += [(file, group) for group in range(n_groups)]
+    if any(schema.names != schemas[0].names for schema in schemas):
+        raise SourceError(f"the Parquet files in {path} have different columns. All must have the same, in the same order.")
+    return ParquetReader(groups, _check_schemas(schemas, options))
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    inside = quietly(lambda: sorted(path.iterdir()), f"{path} cannot be listed.")
+    files = [file for file in inside if file.suffix.lower() == ".parquet" and not file.name.startswith((".", "_"))]
+    if not files:
+        raise SourceError(f"the folder {path} holds no .parquet files. Pass a folder with the files directly in it.")
+    return files
+
+
+def _footer(path: Path) -> tuple[Any, int]:
+    with _open(path) as file:
+        return file.schema_arrow, file.num_row_groups
+
+
+def _open(path: Path) -> Any:
+    # A buffered stream a column: otherwise whole column chunks are held, and row groups may be as large as the file.
+    return pq.ParquetFile(path, pre_buffer=False, buffer_size=2**20)
+
+
+def _check_schemas(schemas: Sequence[Any], options: Options) -> Choice:
+    names = [name for name in schemas[0].names if name in (options.columns or ()) or not name.startswith(_INDEX)]
+    check_columns(len(names))
+    choice = choose(names, options)
+    for schema in schemas:
+        check_types({name: _refusal(schema.field(name).type) for name in choice.features})
+    if choice.person is not None:
+        kinds = {_id_kind(schema.field(choice.person).type) for schema in schemas}
+        agreed = len(kinds) == 1 and None not in kinds
+        check_id_type(choice.person, agreed, " or ".join(sorted({str(schema.field(choice.person).type) for schema in schemas})))
+    return choice
+
+
+def _refusal(kind: Any) -> str | None:
+    known = pa.types
+    is_number = known.is_floating(kind) or known.is_integer(kind) or known.is_boolean(kind) or known.is_decimal(kind)
+    return None if is_number else str(kind)
+
+
+def _id_kind(kind: Any) -> str | None:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_integer(kind):
+        return "uint64" if pa.types.is_uint64(kind) else "int64"
+    return "text" if pa.types.is_string(kind) or pa.types.is_large_string(kind) else None

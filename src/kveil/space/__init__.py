@@ -1,0 +1,1 @@
+"""What *near* means: distances and clipping, exact on the grid."""

@@ -1,0 +1,114 @@
+"""Nearest centres of encoded rows, exactly: the label of a row depends on that row and the centres alone.
+
+A float product whose rounding depends on the shape of a block would let one row move another row's label. Here every
+number is an integer held in float64, and |x|^2 - 2 x.c + |c|^2 stays below 2**53 (grid.py refuses wider domains), so
+the sums are exact for any blocking, thread count or BLAS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kveil.kernel.grid import Ball, Box
+from kveil.space import _kernels
+
+Floats = NDArray[np.float64]
+Domain = Box | Ball
+Scaling = Literal["bounds"] | None
+
+BLOCK = 2048  # rows a product: enough for BLAS, small enough that it stays in cache
+
+
+@dataclass(frozen=True)
+class Centers:
+    """Public centres as integers on the grid, ready for distances. `ratio` turns codes into steps of equal length.
+
+    In a box whose columns have different widths one step of a code differs by column. Distances in the units of the data
+    use codes times ratio, rounded to integers; a column far narrower than the widest then counts for what it is: little.
+    """
+
+    codes: Floats
+    ratio: Floats | None
+
+    @classmethod
+    def of(cls, centers: Floats, domain: Domain, scaling: Scaling = None) -> Centers:
+        ratio = None
+        if scaling is None and np.ptp(domain.half) > 0:
+            ratio = domain.half / domain.half.max()
+        return cls(_measured(domain.encode(centers).astype(np.float64), ratio), ratio)
+
+
+def assign(rows: Any, centers: Centers) -> NDArray[np.int32]:
+    """The nearest centre of every encoded row, dense or CSR; ties to the lowest index."""
+    owner = np.empty(rows.shape[0], dtype=np.int32)
+    squares = _squares(centers.codes)
+    for part, block in _blocks(rows, centers):
+        _kernels.closest(_products(block, centers), squares, owner[part])
+    return owner
+
+
+def nearest(rows: Any, centers: Centers) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+    """The nearest centre of every encoded row, and the squared distances to it and to the second nearest.
+
+    Distances are integers in squared steps; with one centre the second is the largest int64.
+    """
+    owner, first, second = np.empty(rows.shape[0], dtype=np.int32), np.empty(rows.shape[0]), np.empty(rows.shape[0])
+    squares = _squares(centers.codes)
+    for part, block in _blocks(rows, centers):
+        _kernels.two_closest(_products(block, centers), squares, owner[part], first[part], second[part])
+        own = np.asarray((block.multiply(block) if hasattr(block, "multiply") else block * block).sum(axis=1)).ravel()
+        first[part] += own
+        second[part] += own
+    far = np.isinf(second)
+    apart = np.where(far, 0, second).astype(np.int64)
+    apart[far] = np.iinfo(np.int64).max
+    return owner, first.astype(np.int64), apart
+
+
+def clip(domain: Domain, rows: ArrayLike) -> Floats:
+    """Rows moved into the domain, unrounded; a row with NaN or infinity to its centre."""
+    away = domain.away(rows)
+    if isinstance(domain, Box):
+        return np.clip(away + domain.center, domain.lower, domain.upper)
+    return np.asarray(domain.center + away * domain.shrinkage(away)[:, None])
+
+
+def evenly(domain: Domain, n_points: int, rng: np.random.Generator) -> Floats:
+    """Points drawn uniformly from a public domain. Public randomness: no data, no privacy."""
+    if isinstance(domain, Box):
+        return rng.uniform(domain.lower, domain.upper, size=(n_points, domain.n_columns))
+    direction = rng.normal(size=(n_points, domain.n_columns))  # public: the direction of a normal vector is uniform
+    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    return np.asarray(domain.center + domain.half * direction * rng.random((n_points, 1)) ** (1 / domain.n_columns))
+
+
+def _blocks(rows: Any, centers: Centers) -> Iterator[tuple[slice, Any]]:
+    for start in range(0, rows.shape[0], BLOCK):
+        part = slice(start, min(start + BLOCK, rows.shape[0]))
+        block = rows[part].astype(np.float64)
+        if hasattr(block, "indices"):
+            ratio = None if centers.ratio is None else centers.ratio[block.indices]
+            block.data = _measured(block.data, ratio)
+        else:
+            block = _measured(block, centers.ratio)
+        yield part, block
+
+
+def _measured(codes: Floats, ratio: Floats | None) -> Floats:
+    return codes if ratio is None else np.rint(codes * ratio)
+
+
+def _products(block: Any, centers: Centers) -> Floats:
+    """x.c for every centre and row, centres first so that the scan runs over contiguous memory."""
+    if hasattr(block, "indices"):
+        return np.ascontiguousarray((block @ centers.codes.T).T)
+    return np.asarray(centers.codes @ block.T)
+
+
+def _squares(codes: Floats) -> Floats:
+    return np.asarray((codes * codes).sum(axis=1))

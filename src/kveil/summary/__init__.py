@@ -1,0 +1,1 @@
+"""Exact, mergeable, order-independent integer statistics of rows. Still secret."""

@@ -1,0 +1,10 @@
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="session")
+def blobs():
+    """3000 made-up rows around three places in [-5, 5]^2."""
+    rng = np.random.default_rng(7)
+    places = np.array([[-3.0, -3.0], [0.0, 3.0], [3.5, -1.0]])
+    return np.repeat(places, 1000, axis=0) + 0.4 * rng.standard_normal((3000, 2))

@@ -1,0 +1,75 @@
+"""With the noise scripted, the same rows give the same bytes: whatever the order, partitions, threads, file or engine."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import kveil
+from kveil import PrivateKMeans
+from kveil.testing import scripted
+
+
+def centers_of(X, **parameters):
+    with scripted(3):
+        model = PrivateKMeans(**{"n_clusters": 4, "bounds": (-5, 5), "random_state": 1, "n_steps": 4, **parameters}).fit(X)
+    return model.cluster_centers_.tobytes() + model.cluster_weights_.tobytes()
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return np.random.default_rng(9).normal(scale=2.0, size=(20_000, 3))
+
+
+@pytest.fixture(scope="module")
+def expected(rows):
+    return centers_of(rows)
+
+
+def test_another_script_gives_another_answer(rows, expected):
+    with scripted(4):
+        other = PrivateKMeans(4, bounds=(-5, 5), random_state=1, n_steps=4).fit(rows)
+    assert other.cluster_centers_.tobytes() not in expected
+
+
+def test_order_and_layout_do_not_matter(rows, expected):
+    shuffled = np.random.default_rng(0).permutation(rows)
+    for X in (shuffled, rows[::-1], np.asfortranarray(rows), rows.tolist(), np.ma.asarray(rows).data):
+        assert centers_of(X) == expected
+
+
+@pytest.mark.parametrize("threads", ["1", "2", "5"])
+def test_threads_do_not_matter(rows, expected, threads, monkeypatch):
+    monkeypatch.setenv("KVEIL_THREADS", threads)
+    assert centers_of(kveil.read(rows, memory="2MB")) == expected
+
+
+@pytest.mark.parametrize("n", [1, 7, 64])
+def test_partitions_do_not_matter(rows, expected, n, tmp_path):
+    for i, part in enumerate(np.array_split(np.random.default_rng(n).permutation(rows), n)):
+        pd.DataFrame(part, columns=["a", "b", "c"]).to_parquet(tmp_path / f"part-{i:03}.parquet", row_group_size=500)
+    assert centers_of(tmp_path) == expected
+    dask = pytest.importorskip("dask.array")
+    assert centers_of(dask.from_array(rows, chunks=(-(-len(rows) // n), 2))) == expected
+
+
+def test_containers_and_files_do_not_matter(rows, expected, tmp_path):
+    frame = pd.DataFrame(rows, columns=["a", "b", "c"])
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    frame.to_parquet(tmp_path / "rows.parquet", row_group_size=3000)
+    np.savez(tmp_path / "rows.npz", x=rows)
+    np.save(tmp_path / "rows.npy", rows)
+    dask = pytest.importorskip("dask.dataframe")
+    given = [frame, pl.DataFrame(frame), pa.table(frame), dask.from_pandas(frame, npartitions=7)]
+    given += [tmp_path / f"rows.{kind}" for kind in ("csv", "parquet", "npz", "npy")]
+    for X in given:
+        assert centers_of(X) == expected, type(X)
+
+
+def test_a_ball_and_the_gaussian_do_not_depend_on_partitions_either(rows):
+    shape = {"bounds": None, "radius": 4.0, "delta": 1e-6, "epsilon": 0.5}
+    wide = np.hstack([rows, rows])
+    whole = centers_of(wide, **shape)
+    assert centers_of(np.random.default_rng(1).permutation(wide), **shape) == whole
+    assert centers_of(kveil.read(wide, memory="2MB"), **shape) == whole

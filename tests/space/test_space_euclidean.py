@@ -1,0 +1,91 @@
+"""Distances on the grid: exact integers, whatever the blocking."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from kveil.kernel.grid import Ball, Box
+from kveil.space import euclidean
+from kveil.space.euclidean import Centers, assign, clip, evenly, nearest
+
+
+def brute_force(codes: np.ndarray, centers: np.ndarray) -> tuple[list[int], list[int], list[int]]:
+    """Nearest and second nearest in Python integers, ties to the lowest index."""
+    owner, first, second = [], [], []
+    for row in codes.tolist():
+        apart = [sum((int(a) - int(b)) ** 2 for a, b in zip(row, center, strict=True)) for center in centers.tolist()]
+        owner.append(min(range(len(apart)), key=lambda c: (apart[c], c)))
+        ordered = sorted(apart)
+        first.append(ordered[0])
+        second.append(ordered[1] if len(ordered) > 1 else np.iinfo(np.int64).max)
+    return owner, first, second
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 9), st.integers(1, 6), st.integers(0, 40), st.integers(0, 2**32 - 1), st.booleans())
+def test_nearest_equals_brute_force_in_integers(d, k, n, seed, extreme):
+    rng = np.random.default_rng(seed)
+    top = 2**15 - 1
+    codes = (rng.choice([-top, 0, top], (n, d)) if extreme else rng.integers(-3, 4, (n, d))).astype(np.int16)
+    centers = Centers((rng.choice([-top, top], (k, d)) if extreme else rng.integers(-3, 4, (k, d))).astype(np.float64), None)
+    owner, first, second = nearest(codes, centers)
+    expected = brute_force(codes, centers.codes.astype(np.int64))
+    assert [owner.tolist(), first.tolist(), second.tolist()] == list(map(list, expected))
+    assert assign(codes, centers).tolist() == expected[0]
+
+
+@pytest.mark.parametrize("block", [1, 7, 2048, 10_000])
+def test_labels_do_not_depend_on_the_block_size(block, monkeypatch):
+    rng = np.random.default_rng(3)
+    codes = rng.integers(-(2**15) + 1, 2**15, (4001, 6)).astype(np.int16)
+    near_ties = rng.integers(-5, 5, (12, 6)).astype(np.float64)
+    whole = assign(codes, Centers(near_ties, None))
+    monkeypatch.setattr(euclidean, "BLOCK", block)
+    assert np.array_equal(assign(codes, Centers(near_ties, None)), whole)
+
+
+def test_dropping_a_row_moves_no_other_label():
+    rng = np.random.default_rng(4)
+    codes = rng.integers(-100, 100, (500, 3)).astype(np.int16)
+    centers = Centers(rng.integers(-9, 9, (8, 3)).astype(np.float64), None)
+    whole = assign(codes, centers)
+    for gone in (0, 1, 250, 499):
+        assert np.array_equal(assign(np.delete(codes, gone, axis=0), centers), np.delete(whole, gone))
+
+
+def test_sparse_rows_have_the_labels_of_dense_ones():
+    rng = np.random.default_rng(5)
+    rows = np.where(rng.random((300, 20)) < 0.2, rng.normal(size=(300, 20)), 0.0)
+    domain = Box(np.full(20, -2.0), np.linspace(2.0, 2.0, 20))
+    wide = Box(-np.linspace(1.0, 5.0, 20), np.linspace(1.0, 5.0, 20))
+    for grid in (domain, wide, Ball(np.zeros(20), 1.5)):
+        centers = Centers.of(rng.normal(size=(5, 20)), grid)
+        dense, sparse = grid.encode(rows), grid.encode_sparse(csr_array(rows))
+        assert np.array_equal(assign(dense, centers), assign(sparse, centers))
+        for one, other in zip(nearest(dense, centers), nearest(sparse, centers), strict=True):
+            assert np.array_equal(one, other)
+
+
+def test_distance_is_measured_in_the_units_of_the_data_unless_scaled_by_bounds():
+    domain = Box(np.array([0.0, 0.0]), np.array([1.0, 100.0]))
+    centers = np.array([[0.0, 50.0], [1.0, 58.0]])
+    row = domain.encode(np.array([[0.9, 53.0]]))
+    assert assign(row, Centers.of(centers, domain)).tolist() == [0]  # 3.1 against 5.0
+    assert assign(row, Centers.of(centers, domain, "bounds")).tolist() == [1]  # 0.9 and 0.03 of a width against 0.1 and 0.05
+
+
+def test_clip_moves_rows_to_the_domain_and_broken_rows_to_its_centre():
+    rows = np.array([[3.0, 0.0], [0.25, -0.25], [np.nan, 1.0], [np.inf, 0.0], [1e308, -1e308]])
+    box = clip(Box(np.array([-1.0, -1.0]), np.array([1.0, 2.0])), rows)
+    assert box.tolist() == [[1.0, 0.0], [0.25, -0.25], [0.0, 0.5], [0.0, 0.5], [1.0, -1.0]]
+    ball = clip(Ball(np.zeros(2), 1.0), rows)
+    assert np.allclose(ball, [[1.0, 0.0], [0.25, -0.25], [0.0, 0.0], [0.0, 0.0], [np.sqrt(0.5), -np.sqrt(0.5)]])
+
+
+@pytest.mark.parametrize("domain", [Box(np.array([0.0, -5.0]), np.array([1.0, 5.0])), Ball(np.array([3.0, 4.0, 5.0]), 2.0)])
+def test_evenly_stays_inside_the_domain(domain):
+    points = evenly(domain, 500, np.random.default_rng(0))
+    assert np.allclose(clip(domain, points), points)
+    assert np.abs(points.mean(axis=0) - domain.center).max() < domain.half.max() / 4
