@@ -84,9 +84,7 @@ def test_the_guarantee_is_known_before_the_data_and_equals_the_one_after(blobs, 
     assert after.epsilon > 0.999 * parameters["epsilon"] or after.epsilon == math.inf
     assert after.valid
     assert after.recompute() == after
-    assert model.release_.receipt["charges"] == (
-        0 if after.route == "none" else 2 * model._task(2, model.guarantee_.unit).n_steps
-    )
+    assert model.release_.receipt["charges"] == (0 if after.route == "none" else 2 * model.release_.parameters["n_steps"])
 
 
 def test_where_the_noise_depends_on_the_width_the_guarantee_asks_for_it():

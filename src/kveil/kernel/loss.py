@@ -179,11 +179,8 @@ class Guarantee:
             data["assumptions"], data["reasons"] = tuple(data["assumptions"]), tuple(data["reasons"])
             read = cls(**data)
             again = read.recompute()
-            sound = math.isclose(again.epsilon, read.epsilon, rel_tol=1e-6) and (again.delta, again.route) == (
-                read.delta,
-                read.route,
-            )
-            sound &= read.valid in (True, False) and read.trust in get_args(Trust)
+            sound = math.isclose(again.epsilon, read.epsilon, rel_tol=1e-6) and again.delta == read.delta
+            sound &= read.valid in (True, False) and read.trust in get_args(Trust) and read.route in get_args(Route)
         except (KveilError, ValueError, TypeError, KeyError, AttributeError, ArithmeticError):
             sound = False
         if not sound:
