@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from kveil.kernel.ledger import Ledger
     from kveil.kernel.loss import Guarantee, PrivacyUnit
     from kveil.models.private_kmeans import PrivateKMeans
+    from kveil.privatise.bounds import find_bounds
     from kveil.release import Release, load
-    from kveil.source import Source, read
+    from kveil.source import Source, inspect, read
 
 _HOMES = {
     "Guarantee": "kveil.kernel.loss",
@@ -23,11 +24,16 @@ _HOMES = {
     "PrivateKMeans": "kveil.models.private_kmeans",
     "Release": "kveil.release",
     "Source": "kveil.source",
+    "find_bounds": "kveil.privatise.bounds",
+    "inspect": "kveil.source",
     "load": "kveil.release",
     "read": "kveil.source",
 }
 
-__all__ = ["Guarantee", "Ledger", "PrivacyUnit", "PrivateKMeans", "Release", "Source", "__version__", "load", "read"]
+__all__ = [
+    "Guarantee", "Ledger", "PrivacyUnit", "PrivateKMeans", "Release", "Source", "__version__", "find_bounds", "inspect", "load",
+    "read",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -20,6 +20,10 @@ class BoundsRequired(InvalidValue):
     """No public domain was given, and taking one from the data would publish its extremes."""
 
 
+class BoundsNotFound(InvalidValue):
+    """A private search for bounds found no range that stands out. Its charge stays spent."""
+
+
 class GridOverflow(InvalidValue):
     """The fixed-point grid is too fine for exact sums; decided from public parameters before a row is read."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +23,7 @@ def parse_bounds(text: str | None, names: tuple[str, ...] | None) -> tuple[Any, 
     parts = text.split(",")
     if len(parts) == 2 and all(_is_number(part) for part in parts):
         return float(parts[0]), float(parts[1])
-    if not Path(text).is_file():
+    if not os.path.isfile(text):
         raise InvalidValue(f"--bounds takes LOW,HIGH or a JSON file, and there is no file {text!r}. Example: --bounds 0,100")
     pairs = _read_pairs(Path(text), names)
     return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
@@ -38,8 +39,14 @@ def parse_numbers(option: str, text: str | None) -> Any:
     return float(parts[0]) if len(parts) == 1 else [float(part) for part in parts]
 
 
-def parse_names(text: str | None) -> list[str] | None:
-    return None if text is None else [name.strip() for name in text.split(",")]
+def parse_labels(text: str | None, data: Path) -> list[str | int] | None:
+    """Columns separated by commas."""
+    return None if text is None else [_label(name.strip(), data) for name in text.split(",")]
+
+
+def parse_label(text: str | None, data: Path) -> str | int | None:
+    """One column."""
+    return None if text is None else _label(text, data)
 
 
 @contextmanager
@@ -77,6 +84,11 @@ def _read_pairs(path: Path, names: tuple[str, ...] | None) -> list[Any]:
     ):
         raise InvalidValue('the bounds file must hold JSON: {"age": [0, 120], ...} or [[0, 120], ...], one pair a column.')
     return data
+
+
+def _label(text: str, data: Path) -> str | int:
+    """Columns have names, but in arrays, where they have numbers."""
+    return int(text) if data.suffix.lower() in (".npy", ".npz") and text.isdecimal() else text
 
 
 def _is_number(text: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,8 +26,7 @@ def demo(
     from kveil import Ledger, PrivateKMeans
     from kveil.release.picture import save_picture, text_picture
 
-    place = _free(out)
-    place.mkdir(parents=True)
+    place = _new_folder(out)
     table = place / "riders.csv"
     _write_riders(table)
     ledger = Ledger.create(place / "ledger.db", "city", 2.0, relation="add-remove")
@@ -45,16 +45,26 @@ def demo(
     typer.echo(f"Left on the ledger: {ledger.remaining()}.")
     typer.echo(f"Saved: {place / 'release'} (centres, card and guarantee); the other files in {place} are the demo's own.")
     typer.echo("Ask for another release, which takes what is left:")
-    typer.echo(f"  kveil fit {table} --k 3 --epsilon 1 --bounds 0,10 --ledger {place / 'ledger.db'} -o {place / 'three'}")
+    places = ["--ledger", place / "ledger.db", "-o", place / "three"]
+    command = ["kveil", "fit", table, "--k", 3, "--epsilon", 1, "--bounds", "0,10", *places]
+    typer.echo(f"  {shlex.join(map(str, command))}")
 
 
-def _free(out: Path) -> Path:
-    """`out`, or the first of out-2, out-3, ... that does not exist."""
+def _new_folder(out: Path) -> Path:
+    """A folder made at `out`, or at the first of out-2, out-3, ... that does not exist."""
+    out = out / "kveil-demo" if out.name in ("", "..") else out
+    why: str | None = "it and its numbered neighbours exist already"
     for number in range(1, 1000):
         place = out if number == 1 else out.with_name(f"{out.name}-{number}")
-        if not place.exists():
+        try:
+            place.mkdir(parents=True)
             return place
-    raise InvalidValue(f"{out} and its numbered neighbours exist already. Choose another folder with -o.")
+        except FileExistsError:  # also if another demo was quicker
+            continue
+        except OSError as error:
+            why = error.strerror
+            break
+    raise InvalidValue(f"the demo cannot make a folder at {out}: {why}. Choose another place with -o.")
 
 
 def _write_riders(path: Path) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from kveil.cli._options import parse_bounds, parse_names, parse_numbers, progress_on_terminals
+from kveil.cli._options import parse_bounds, parse_label, parse_labels, parse_numbers, progress_on_terminals
 from kveil.errors import InvalidValue
 
 
@@ -45,21 +46,23 @@ def fit(
     method: Annotated[Method, typer.Option(help="how")] = Method.auto,
     n_steps: Annotated[int | None, typer.Option(help="Lloyd steps; fixed beforehand")] = None,
     scaling: Annotated[Scaling | None, typer.Option(help="'bounds': every column counts as equally wide")] = None,
-    columns: Annotated[str | None, typer.Option(help="names, separated by commas; default all")] = None,
+    columns: Annotated[str | None, typer.Option(help="names (or numbers, of arrays) with commas between; default all")] = None,
     person: Annotated[str | None, typer.Option(help="column of ids: protect people instead of records")] = None,
     max_rows_per_person: Annotated[int, typer.Option(help="rows of one person that count")] = 1,
     relation: Annotated[Relation, typer.Option(help="neighbouring tables")] = Relation.add_remove,
     ledger: Annotated[Path | None, typer.Option(help="budget to charge, from `kveil ledger init`")] = None,
     format: Annotated[Format, typer.Option(help="of the centres")] = Format.parquet,
     force: Annotated[bool, typer.Option("--force", help="replace an older release at OUT")] = False,
-    random_state: Annotated[int | None, typer.Option(help="steers public choices only, never noise")] = None,
+    random_state: Annotated[int | None, typer.Option(min=0, max=2**32 - 1, help="steers public choices, never noise")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Private cluster centres of DATA, saved with their guarantee at OUT."""
     from kveil import PrivateKMeans, read
 
     check_place(out, force)
-    source = read(data, columns=parse_names(columns), person=person, max_rows_per_person=max_rows_per_person)
+    source = read(
+        data, columns=parse_labels(columns, data), person=parse_label(person, data), max_rows_per_person=max_rows_per_person
+    )
     model = PrivateKMeans(
         k, epsilon=epsilon, delta=delta, bounds=parse_bounds(bounds, source.names), center=parse_numbers("--center", center),
         radius=radius, method=method.value, n_steps=n_steps, scaling=scaling.value if scaling else None,
@@ -80,9 +83,19 @@ def check_place(out: Path, force: bool) -> None:
         if not force:
             raise in_the_way(out)
         check_replaceable(out)
-    parent = out.absolute().parent
-    if not (parent.is_dir() and os.access(parent, os.W_OK)):
-        raise InvalidValue(f"{parent} is no folder that can be written to. Make it first, or choose another place with -o.")
+    place = out.absolute()
+    trial = place.parent / f".{place.name}.{secrets.token_hex(6)}.new"  # the kind of name it is saved under at first
+    try:
+        trial.mkdir()
+        trial.rmdir()
+        why = None
+    except OSError as error:
+        why = error.strerror
+    if why is not None:
+        raise InvalidValue(
+            f"a release cannot be saved at {out}: {why}. Nothing was drawn and nothing was charged. Make its folder first, or "
+            "choose another place with -o."
+        )
 
 
 def summary(model: Any, out: Path) -> dict[str, Any]:

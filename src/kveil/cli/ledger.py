@@ -82,6 +82,6 @@ def _unit(text: str) -> Any:
     if text == "record":
         return PrivacyUnit()
     kind, _, rows = text.partition(":")
-    if kind != "person" or not rows.isdigit() or int(rows) < 1:
+    if kind != "person" or not rows.isdecimal() or int(rows) < 1:
         raise InvalidValue(f"--unit takes `record` or `person:M` with M rows of a person at the most, got {text!r}.")
     return PrivacyUnit("person", int(rows))

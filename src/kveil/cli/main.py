@@ -34,9 +34,10 @@ def main() -> None:
     except KveilError as error:
         _say(str(error))
         sys.exit(BUDGET_REFUSED if isinstance(error, BudgetError) else BAD_INPUT)
-    except KeyboardInterrupt:
-        _say("interrupted. What was reserved on a ledger stays spent.")
-        sys.exit(INTERRUPTED)
+    except SystemExit as end:
+        if end.code == INTERRUPTED:  # what typer makes of Ctrl-C, without a word
+            _say("interrupted. What was reserved on a ledger stays spent.")
+        raise
     except Exception as error:
         if os.environ.get("KVEIL_TRACEBACK") == "1":  # for developers: a traceback may show data
             raise
@@ -45,4 +46,7 @@ def main() -> None:
 
 
 def _say(text: str) -> None:
-    Console(stderr=True, highlight=False).print(f"kveil: {text}", markup=False, soft_wrap=True)
+    """One paragraph on stderr. It may quote names of files and columns, and these must not steer a terminal."""
+    from kveil.release.words import printable
+
+    Console(stderr=True, highlight=False, emoji=False).print(f"kveil: {printable(text, len(text))}", markup=False, soft_wrap=True)

@@ -152,7 +152,7 @@ class Ball(Domain):
         return np.asarray(np.sign(codes) * (np.abs(codes) * self.top // divisor))
 
 
-def check_sums(domain: Domain, max_rows: int) -> None:
+def check_sums(domain: Any, max_rows: int) -> None:
     """Rule out overflow of int64 sums from public parameters; the number of rows is private and never looked at."""
     if max_rows < 1 or domain.bits + (int(max_rows) - 1).bit_length() > 63:
         raise GridOverflow(f"with max_rows={max_rows} and {domain.bits} bits a sum can overflow: use fewer bits or max_rows.")

@@ -18,7 +18,7 @@ from kveil.space.euclidean import Scaling
 
 BOUNDS_MISSING = (
     "bounds is missing. Taking the range from the data would publish its extremes exactly. Pass bounds=(low, high), or center "
-    "and radius, from public knowledge of what the columns can hold."
+    "and radius, from public knowledge of what the columns can hold; or spend part of the budget on kveil.find_bounds."
 )
 
 

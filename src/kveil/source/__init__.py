@@ -2,7 +2,8 @@
 
 from kveil.source.base import Source
 from kveil.source.dispatch import read
+from kveil.source.inspection import inspect
 from kveil.source.progress import listen, step
 from kveil.source.threads import n_threads
 
-__all__ = ["Source", "listen", "n_threads", "read", "step"]
+__all__ = ["Source", "inspect", "listen", "n_threads", "read", "step"]

@@ -10,15 +10,28 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from kveil.errors import InvalidValue
-from kveil.kernel.grid import Ball, Box, check_sums
+from kveil.kernel.grid import check_sums
 from kveil.kernel.loss import PrivacyUnit
 
-Grid = Box | Ball
 IntArrays = tuple[NDArray[np.int64], ...]
 Kernel = Callable[[Any, Any], tuple[NDArray[Any], ...]]
 Combine = Callable[[Any, Any], Any]
 
 add: Combine = np.add  # np.minimum and np.maximum are the other two that blocks may be merged by
+
+
+class Grid(Protocol):
+    """What turns rows into integers: the domains `Box` and `Ball`, or bins. A row's code depends on that row alone."""
+
+    @property
+    def n_columns(self) -> int: ...
+
+    @property
+    def bits(self) -> int: ...
+
+    def encode(self, rows: Any) -> NDArray[Any]: ...
+
+    def encode_sparse(self, rows: Any) -> Any: ...
 
 
 @runtime_checkable
