@@ -180,7 +180,7 @@ class Guarantee:
             read = cls(**data)
             again = read.recompute()
             sound = math.isclose(again.epsilon, read.epsilon, rel_tol=1e-6) and again.delta == read.delta
-            sound &= read.valid in (True, False) and read.trust in get_args(Trust) and read.route in get_args(Route)
+            sound &= read.valid is (not read.reasons) and read.trust in get_args(Trust) and read.route in get_args(Route)
         except (KveilError, ValueError, TypeError, KeyError, AttributeError, ArithmeticError):
             sound = False
         if not sound:

@@ -22,6 +22,7 @@ Floats = NDArray[np.float64]
 
 DEFAULT_STEPS = 5
 FEWEST, MOST = 2, 7
+MOST_NUMBERS = 4_000_000  # drawn for a spread start, so that wide domains stay cheap
 
 
 @dataclass(frozen=True)
@@ -121,9 +122,10 @@ def spread(task: Task, rng: np.random.Generator) -> Floats:
     """Centres spread over the public domain without looking at data: k-means of points drawn evenly from it."""
     domain = task.domain
     unit = domain.half if task.scaling == "bounds" else np.ones(domain.n_columns)
-    points = (evenly(domain, max(1000, 40 * task.n_clusters), rng) - domain.center) / unit
+    n_points = max(4 * task.n_clusters, min(max(1000, 40 * task.n_clusters), MOST_NUMBERS // domain.n_columns))
+    points = (evenly(domain, n_points, rng) - domain.center) / unit
     found = weighted_kmeans(points, np.ones(len(points)), task.n_clusters, rng, n_starts=1, max_steps=20)
-    return clip(domain, domain.center + found * unit)
+    return domain.decode(domain.encode(domain.center + found * unit))  # on the grid: the last bits of a float sum may vary
 
 
 def default_steps(expected_rows: float | None, epsilon: float, n_clusters: int, n_features: int) -> int:

@@ -102,7 +102,7 @@ class PrivateKMeans(EuclideanClusterer):
         source = read(X)  # files are open, the schema is checked, no row is read
         method = Lloyd(self._task(source.n_columns, source.unit))
         source.check(method.task.domain)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
+        rng = _public_generator(self.random_state)
         plan = method.plan()
         with self._reserve(plan) as ticket:  # the whole plan is spent here
             found = method.run(source, ticket, rng)
@@ -193,6 +193,13 @@ class PrivateKMeans(EuclideanClusterer):
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         return tags
+
+
+def _public_generator(random_state: Any) -> np.random.Generator:
+    """A generator for public choices, from whatever scikit-learn takes as random_state, or a generator."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
 
 
 def _bits(expected_rows: Any, epsilon: float, n_features: int) -> int:
