@@ -1,5 +1,7 @@
 """The one entrance of the vault: charge, then draw, then give the noisy value and a receipt."""
 
+from fractions import Fraction
+
 from kveil.kernel.exact import entropy
 from kveil.kernel.ledger import Ledger, Ticket
 from kveil.kernel.loss import Measurement, Noisy, Plan, Receipt, Secret
@@ -11,8 +13,8 @@ def run(measurement: Measurement[Secret, Noisy], secret: Secret, account: Ledger
     The charge is durable before entropy is read; a crash in between leaves it spent and nothing drawn.
     """
     if isinstance(account, Ledger):
-        plan = Plan((measurement.charge,), account.relation, account.unit, account.delta)
-        with account.reserve(plan) as ticket:
+        delta = Fraction(0) if measurement.charge.rho is None else account.delta  # only a Gaussian needs one of the ledger's
+        with account.reserve(Plan((measurement.charge,), account.relation, account.unit, delta)) as ticket:
             return run(measurement, secret, ticket)
     index = account.take(measurement.charge)
     source = entropy()

@@ -95,7 +95,7 @@ class Ledger:
                 self.name, self.relation, self.rule, *row = db.execute(f"SELECT {terms} FROM ledger").fetchone()
             self.unit = PrivacyUnit(**json.loads(row[0]))
             self.epsilon, self.delta, self._limits, known = Fraction(row[1]), Fraction(row[2]), (row[3], row[4]), row[5] == 1
-        except (sqlite3.DatabaseError, TypeError, ValueError):
+        except (sqlite3.DatabaseError, BudgetError, TypeError, ValueError):
             known = False
         if not known:
             raise InvalidValue("this file is no kveil ledger, or one of another version. Make one with `kveil ledger init`.")
@@ -132,7 +132,7 @@ class Ledger:
     def reserve(self, plan: Plan) -> "Ticket":
         """Spend the whole cost of `plan`; durable when it returns. BudgetExceeded or LedgerMismatch: nothing was charged."""
         self._check_kind(plan)
-        units, delta_units = _cost(plan, self.rule)
+        units, delta_units = (min(cost, 2**62) for cost in _cost(plan, self.rule))  # more than any limit
         token, secure = os.urandom(16).hex(), entropy().secure
         row = (token, units, delta_units, loss.to_json(plan), int(secure), _now())
         with self._connection() as db:
@@ -263,12 +263,12 @@ def _now() -> str:
 
 def _connect(path: str) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=30.0, isolation_level=None)
-    db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")  # NORMAL may lose the last commits of a WAL
+    db.execute("PRAGMA synchronous=FULL")  # NORMAL may lose the last commits of a WAL
     return db
 
 
 def _initialise(db: sqlite3.Connection, terms: tuple[Any, ...]) -> None:
-    db.executescript(f"BEGIN IMMEDIATE; {SCHEMA}")
+    db.executescript(f"PRAGMA journal_mode=WAL; BEGIN IMMEDIATE; {SCHEMA}")
     db.execute("INSERT INTO ledger VALUES (1,1,?,?,?,?,?,?,?,?)", terms)
     db.execute("COMMIT")
 
@@ -290,7 +290,7 @@ def _cost(plan: Plan, rule: str) -> tuple[int, int]:
     """What `plan` takes from a ledger of this rule, in whole units rounded up."""
     if rule == "approx":
         total = loss.compose(plan)
-        return math.ceil(Fraction(total.epsilon) * UNIT), math.ceil(Fraction(total.delta) * DELTA_UNIT)
+        return max(1, math.ceil(Fraction(total.epsilon) * UNIT)), math.ceil(Fraction(total.delta) * DELTA_UNIT)
     losses = [charge.pure() if rule == "pure" else charge.zcdp() for charge in plan.charges]
     if None in losses:
         raise LedgerMismatch(

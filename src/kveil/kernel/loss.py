@@ -181,7 +181,7 @@ class Guarantee:
             again = read.recompute()
             sound = math.isclose(again.epsilon, read.epsilon, rel_tol=1e-6) and again.delta == read.delta
             sound &= read.valid is (not read.reasons) and read.trust in get_args(Trust) and read.route in get_args(Route)
-        except (KveilError, ValueError, TypeError, KeyError, AttributeError, ArithmeticError):
+        except (KveilError, ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError):
             sound = False
         if not sound:
             raise InvalidValue("this is no guarantee by kveil: it is damaged, or its numbers do not follow from its charges.")

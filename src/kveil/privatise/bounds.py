@@ -57,7 +57,7 @@ def find_bounds(
     source.check(octaves)
     moved = per_person(octaves.n_histograms, source.unit.max_rows_per_person, account.relation)
     noise = laplace_noise("bounds", moved, floor_epsilon(float(epsilon)), reason="a row is in one bin of each histogram")
-    with account.reserve(Plan((noise.charge,), account.relation, source.unit, account.delta)) as ticket:
+    with account.reserve(Plan((noise.charge,), account.relation, source.unit)) as ticket:
         (raw_counts,) = source.map_reduce(histogram, octaves, grid=octaves)  # (histograms, bins)  secret
         counts, receipt = gate.run(noise, raw_counts, ticket)  # (histograms, bins)  public, charged
     threshold = math.ceil(moved / float(noise.charge.epsilon or 1) * math.log(counts.size / (2 * CHANCE)))
