@@ -36,6 +36,8 @@ def says_what_to_do(error: BaseException) -> None:
         {"n_clusters": 2.5},
         {"n_clusters": True},
         {"n_clusters": "8"},
+        {"n_clusters": 10**12},
+        {"bounds": (0.0, 10**400)},
         {"epsilon": 0},
         {"epsilon": -1.0},
         {"epsilon": math.nan},

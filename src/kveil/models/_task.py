@@ -16,6 +16,7 @@ from kveil.kernel.grid import Ball, Box
 from kveil.kernel.loss import PrivacyUnit, Relation, floor_delta, floor_epsilon
 from kveil.space.euclidean import Scaling
 
+MOST_NUMBERS = 2**27  # in a table of centres: 1 GB
 BOUNDS_MISSING = (
     "bounds is missing. Taking the range from the data would publish its extremes exactly. Pass bounds=(low, high), or center "
     "and radius, from public knowledge of what the columns can hold; or spend part of the budget on kveil.find_bounds."
@@ -52,6 +53,13 @@ def check_count(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise InvalidValue(f"{name} must be a whole number of at least 1, got {value!r}.")
     return int(value)
+
+
+def check_clusters(value: Any, n_features: int) -> int:
+    n_clusters = check_count("n_clusters", value)
+    if n_clusters * n_features > MOST_NUMBERS:
+        raise InvalidValue(f"{n_clusters} centres of {n_features} feature(s) do not fit into memory. Use fewer.")
+    return n_clusters
 
 
 def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
@@ -109,7 +117,7 @@ def _vector(name: str, value: Any, n_features: int) -> NDArray[np.float64]:
 def _numbers(name: str, value: Any) -> NDArray[np.float64]:
     try:
         numbers = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         numbers = None
     if numbers is None:
         raise InvalidValue(f"{name} must hold numbers only: one, or one a feature.")

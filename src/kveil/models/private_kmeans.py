@@ -15,7 +15,16 @@ from kveil.errors import InvalidType, InvalidValue
 from kveil.kernel.ledger import Ledger, Ticket
 from kveil.kernel.loss import Guarantee, Plan, PrivacyUnit, Relation, guarantee, no_guarantee
 from kveil.models._clusterer import EuclideanClusterer
-from kveil.models._task import Task, check_budget, check_choice, check_count, check_domain, check_start, domain_width
+from kveil.models._task import (
+    Task,
+    check_budget,
+    check_choice,
+    check_clusters,
+    check_count,
+    check_domain,
+    check_start,
+    domain_width,
+)
 from kveil.models.lloyd import Found, Lloyd, default_steps
 from kveil.release import Release
 from kveil.source import Source, read
@@ -120,7 +129,7 @@ class PrivateKMeans(EuclideanClusterer):
         return no_guarantee(self.relation, PrivacyUnit(), "curator") if plan is None else guarantee(plan, trust="curator")
 
     def _task(self, n_features: int, unit: PrivacyUnit) -> Task:
-        n_clusters = check_count("n_clusters", self.n_clusters)
+        n_clusters = check_clusters(self.n_clusters, n_features)
         epsilon, delta = check_budget(self.epsilon, self.delta)
         if epsilon is None and self.ledger is not None:
             raise InvalidValue("epsilon=inf adds no noise, so there is nothing to charge. Leave out the ledger, or give epsilon.")

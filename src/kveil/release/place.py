@@ -104,5 +104,5 @@ def _sync_folder(path: Path) -> None:
 def _unwritten(place: Path, error: OSError) -> ReleaseError:
     return ReleaseError(
         f'the release could not be written to "{place}": {error.strerror or type(error).__name__}. Nothing was left there, and '
-        "the release is still in memory. Save it to a place with room and permission; do not fit again, which would cost again."
+        "what was fitted was charged. From Python, save the release again to a place with room; fitting again would cost again."
     )

@@ -1,0 +1,135 @@
+"""`kveil demo`: the first thing a newcomer runs. It never overwrites, and the command it suggests works."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+
+import numpy as np
+import pytest
+
+import kveil as library
+from kveil import Ledger
+from kveil.cli.demo import PLACES
+from kveil.testing import scripted
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty folder to stand in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def suggestion(printed):
+    """The command that the demo prints, as a shell would split it."""
+    (line,) = [line for line in printed.splitlines() if line.startswith("  kveil fit ")]
+    program, *arguments = shlex.split(line)
+    assert program == "kveil"
+    return arguments
+
+
+def with_out(arguments, out):
+    return [*arguments[: arguments.index("-o")], "-o", out]
+
+
+def test_the_demo_prints_a_picture_the_guarantee_and_where_everything_is(kveil, here):
+    outcome = kveil("demo")
+    assert (outcome.code, outcome.err) == (0, "")
+    release = library.load(here / "kveil-demo" / "release")
+    assert release.guarantee.valid
+    assert release.centers.shape == (5, 2)
+    assert str(release.guarantee) in outcome.out
+    assert "\nSaved: kveil-demo/release (" in outcome.out
+    assert "\nLeft on the ledger: epsilon 1, delta 0.\n" in outcome.out
+    assert "start_y (up)\n" in outcome.out
+    assert ". o O @ by weight" in outcome.out
+    assert sum(line.count("@") for line in outcome.out.splitlines() if line.endswith("|")) == 5, "centres of about equal weight"
+    made = {path.name for path in (here / "kveil-demo").iterdir()}
+    assert {"riders.csv", "ledger.db", "release", "centers.svg"} <= made
+
+
+def test_the_demo_finds_the_places_of_its_made_up_city(kveil, here):
+    """Noise moves a centre by about 0.02; a centre off by 0.5 means that something else is wrong."""
+    with scripted(1):
+        assert kveil("demo").code == 0
+    centers = library.load(here / "kveil-demo" / "release").centers
+    distances = np.linalg.norm(centers[:, None, :] - np.array(PLACES)[None, :, :], axis=2)
+    assert sorted(distances.argmin(axis=1)) == [0, 1, 2, 3, 4]
+    assert distances.min(axis=1).max() < 0.5
+
+
+def test_the_demo_never_overwrites(kveil, here):
+    assert kveil("demo").code == 0
+    before = {path: path.read_bytes() for path in (here / "kveil-demo").rglob("*") if path.is_file()}
+    again = kveil("demo")
+    assert again.code == 0
+    assert "Saved: kveil-demo-2/release (" in again.out
+    assert {path: path.read_bytes() for path in before} == before
+    assert library.load(here / "kveil-demo-2" / "release").guarantee.valid
+    assert sorted(path.name for path in here.iterdir()) == ["kveil-demo", "kveil-demo-2"]
+
+
+def test_the_demo_goes_round_whatever_is_in_its_way(kveil, here):
+    (here / "mine").write_text("a file")
+    (here / "mine-2").symlink_to(here / "nowhere")
+    outcome = kveil("demo", "-o", "mine")
+    assert outcome.code == 0
+    assert "Saved: mine-3/release (" in outcome.out
+    assert (here / "mine").read_text() == "a file"
+    assert not (here / "nowhere").exists()
+
+
+def test_the_demo_makes_its_own_folder_in_the_one_it_is_given_a_dot_for(kveil, here):
+    outcome = kveil("demo", "-o", ".")
+    assert outcome.code == 0
+    assert "Saved: kveil-demo/release (" in outcome.out
+
+
+def test_a_place_where_no_folder_can_be_made_is_refused(refused, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    assert "Choose another place with -o" in refused(2, "demo", "-o", tmp_path / "file" / "demo")
+
+
+def test_the_demo_in_json_is_one_object_that_matches_the_saved_release(kveil, here):
+    outcome = kveil("demo", "--json", "-o", "somewhere/else")
+    assert (outcome.code, outcome.err) == (0, "")
+    told, release = json.loads(outcome.out), library.load(here / "somewhere" / "else" / "release")
+    assert told["release"] == "somewhere/else/release"
+    assert told["centers"] == release.centers.tolist()
+    assert told["guarantee"] == json.loads(release.guarantee.to_json())
+    assert told["features"] == ["start_x", "start_y"]
+
+
+def test_the_demo_works_without_matplotlib(kveil, here, monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib" or name == "kveil.release.figure"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    outcome = kveil("demo")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert ". o O @ by weight" in outcome.out
+    assert not (here / "kveil-demo" / "centers.svg").exists()
+    assert library.load(here / "kveil-demo" / "release").guarantee.valid
+
+
+@pytest.mark.parametrize("out", ["kveil-demo", "my demo's folder"])
+def test_the_suggested_command_works_once_and_then_the_budget_is_spent(kveil, here, out):
+    command = suggestion(kveil("demo", "-o", out).out)
+    assert kveil(*command).code == 0
+    assert library.load(here / out / "three").centers.shape == (3, 2)
+    ledger = Ledger.open(here / out / "ledger.db")
+    assert ledger.remaining().epsilon == 0
+    third = kveil(*with_out(command, here / "third"))
+    assert (third.code, third.out) == (3, "")
+    assert 'epsilon 0, delta 0 is left on ledger "city"' in third.err
+    assert not (here / "third").exists()
+    assert len(ledger.charges()) == 2
+
+
+@pytest.mark.journey
+def test_the_demo_and_its_suggestion_work_in_processes_of_their_own(shell, here):
+    outcome = shell("demo", cwd=here)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert shell(*suggestion(outcome.out), cwd=here).code == 0
+    assert library.load(here / "kveil-demo" / "three").guarantee.valid

@@ -1,0 +1,118 @@
+"""The door itself: help, quick imports, progress, and output that tells nothing about how many rows came in."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from kveil.testing import scripted
+
+COMMANDS = [(), ("fit",), ("demo",), ("guarantee",), ("ledger",), ("ledger", "init"), ("ledger", "show")]
+HEAVY = ["sklearn", "dp_accounting", "pandas", "polars", "dask", "distributed", "matplotlib", "typer", "rich"]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_explains_itself(kveil, command):
+    outcome = kveil(*command, "--help")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert f"Usage: {' '.join(['kveil', *command])}" in outcome.out
+
+
+@pytest.mark.parametrize("command", [("fit",), ("demo",), ("guarantee",), ("ledger", "init"), ("ledger", "show")], ids=" ".join)
+def test_every_command_that_answers_can_answer_in_json(kveil, command):
+    assert "--json" in kveil(*command, "--help").out
+
+
+def test_the_help_of_fit_names_every_option(kveil):
+    shown = kveil("fit", "--help").out
+    for option in (
+        "--out", "--k", "--epsilon", "--delta", "--bounds", "--center", "--radius", "--method", "--n-steps", "--scaling",
+        "--columns", "--person", "--max-rows-per-person", "--relation", "--ledger", "--format", "--force", "--random-state",
+    ):  # fmt: skip
+        assert re.search(rf"{option}\b", shown), option
+
+
+@pytest.mark.parametrize("command", [(), ("ledger",)], ids=" ".join)
+def test_without_arguments_help_is_printed(kveil, command):
+    outcome = kveil(*command)
+    assert outcome.code in (0, 2), "which of them is up to typer"
+    assert "Usage: kveil" in outcome.out + outcome.err
+    assert "Commands" in outcome.out + outcome.err
+
+
+def test_help_works_in_a_process_of_its_own(shell):
+    outcome = shell("--help")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert all(name in outcome.out for name in ("fit", "demo", "guarantee", "ledger"))
+
+
+def test_importing_the_library_loads_nothing_heavy():
+    code = f"import sys, kveil; print(sorted(set({HEAVY}) & set(sys.modules)), kveil.__version__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.startswith("[] "), done.stdout
+
+
+def table_of(n_rows, folder):
+    rows = np.random.default_rng(n_rows).uniform(0.0, 10.0, size=(n_rows, 2))
+    folder.mkdir()
+    np.savetxt(folder / "table.csv", rows, delimiter=",", header="age,height", comments="")
+    return folder
+
+
+class TestTheNumberOfRows:
+    """With 100 rows or 1000, the same is printed, but for the released numbers."""
+
+    @pytest.fixture
+    def printed(self, kveil, tmp_path, monkeypatch):
+        def run(n_rows, *arguments):
+            monkeypatch.chdir(table_of(n_rows, tmp_path / str(n_rows)))
+            with scripted(3):
+                outcome = kveil("fit", "table.csv", "-o", "out", "--k", 3, "--bounds", "0,10", "--random-state", 1, *arguments)
+            assert outcome.code == 0
+            return outcome
+
+        return run
+
+    def test_does_not_show_in_words(self, printed):
+        assert printed(100) == printed(1000)
+
+    def test_does_not_show_in_json_but_in_centres_and_weights(self, printed):
+        few, many = (printed(n_rows, "--json") for n_rows in (100, 1000))
+        assert few.err == many.err == ""
+        few, many = json.loads(few.out), json.loads(many.out)
+        released = {key for key in few if few[key] != many[key]}
+        assert released == {"centers", "weights"}
+        assert np.shape(few["centers"]) == np.shape(many["centers"])
+
+    def test_does_not_show_in_what_is_saved_but_in_released_numbers(self, printed, tmp_path):
+        for n_rows in (100, 1000):
+            printed(n_rows, "--format", "csv")
+        few, many = (json.loads((tmp_path / f"{n}" / "out" / "release.json").read_text()) for n in (100, 1000))
+        for document in (few, many):
+            for key in ("digest", "created"):
+                del document[key]
+            del document["centers"]["sha256"], document["card"]["sha256"], document["receipt"]["token"]
+        assert few == many
+
+    def test_does_not_show_in_the_bar_of_progress(self, printed, monkeypatch):
+        monkeypatch.setenv("FORCE_COLOR", "1")  # what makes rich believe in a terminal
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.delenv("NO_COLOR")
+        for n_rows in (100, 1000):
+            outcome = printed(n_rows, "--n-steps", 4)
+            counted = set(re.findall(r"(\S+)/(\S+)", outcome.err))
+            assert ("4", "4") in counted
+            assert counted <= {("0", "None"), *((str(step), "4") for step in range(5))}
+            assert "Lloyd step" in outcome.err
+            assert str(n_rows) not in outcome.err
+            assert "Lloyd step" not in outcome.out
+
+
+def test_there_is_no_progress_where_nobody_watches(kveil, tmp_path):
+    data = table_of(100, tmp_path / "in") / "table.csv"
+    assert kveil("fit", data, "-o", tmp_path / "out", "--bounds", "0,10").err == ""
