@@ -40,7 +40,7 @@ class Domain:
             raise GridOverflow(
                 f"{bits} bits and {self.n_columns} features make distances pass 2**53: use fewer bits or features."
             )
-        if (np.abs(center) + half).max() > LARGEST or half.min() * LARGEST < 2.0**bits:
+        if (np.abs(center) + half).max() > LARGEST or half.min() < 2.0**bits / LARGEST:
             raise InvalidValue("the domain is too wide or too narrow for float64: rescale the data to ordinary units.")
         self.step = self.half / self.top
         for array in (self.center, self.half, self.step):
