@@ -228,10 +228,12 @@ def test_a_gaussian_fit_charges_a_ledger_that_has_a_delta(kveil, csv, tmp_path):
 
 
 def test_without_noise_the_words_promise_nothing(kveil, csv, tmp_path):
-    outcome = kveil("fit", csv, "-o", tmp_path / "out", *ARGUMENTS, "--epsilon", "inf")
+    assert kveil("fit", csv, "-o", tmp_path / "out", *ARGUMENTS, "--epsilon", "inf").code == 2  # not by accident
+    openly = (*ARGUMENTS, "--epsilon", "inf", "--no-privacy")
+    outcome = kveil("fit", csv, "-o", tmp_path / "out", *openly)
     assert outcome.code == 0
     assert outcome.out.endswith("No privacy guarantee: the result was computed without noise. Do not let it leave the house.\n")
-    told = json.loads(kveil("fit", csv, "-o", tmp_path / "json", *ARGUMENTS, "--epsilon", "inf", "--json").out)
+    told = json.loads(kveil("fit", csv, "-o", tmp_path / "json", *openly, "--json").out)
     assert told["guarantee"]["epsilon"] == "inf"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import secrets
 from enum import StrEnum
@@ -50,6 +51,7 @@ def fit(
     person: Annotated[str | None, typer.Option(help="column of ids: protect people instead of records")] = None,
     max_rows_per_person: Annotated[int, typer.Option(help="rows of one person that count")] = 1,
     relation: Annotated[Relation, typer.Option(help="neighbouring tables")] = Relation.add_remove,
+    no_privacy: Annotated[bool, typer.Option("--no-privacy", help="with --epsilon inf: no noise, no promise")] = False,
     ledger: Annotated[Path | None, typer.Option(help="budget to charge, from `kveil ledger init`")] = None,
     format: Annotated[Format, typer.Option(help="of the centres")] = Format.parquet,
     force: Annotated[bool, typer.Option("--force", help="replace an older release at OUT")] = False,
@@ -59,6 +61,8 @@ def fit(
     """Private cluster centres of DATA, saved with their guarantee at OUT."""
     from kveil import PrivateKMeans, read
 
+    if math.isinf(epsilon) and not no_privacy:
+        raise InvalidValue("an infinite epsilon adds no noise and promises nothing. If that is meant, say --no-privacy.")
     check_place(out, force)
     source = read(
         data, columns=parse_labels(columns, data), person=parse_label(person, data), max_rows_per_person=max_rows_per_person

@@ -23,7 +23,9 @@ def init(
     delta: Annotated[float, typer.Option(help="0 for a budget of pure epsilon")] = 0.0,
     name: Annotated[str | None, typer.Option(help="default: the name of the file")] = None,
     relation: Annotated[Relation, typer.Option(help="neighbouring tables")] = Relation.add_remove,
-    unit: Annotated[str, typer.Option(help="record, or person:M for people with at most M rows each")] = "record",
+    unit: Annotated[
+        str, typer.Option(help="record, or person:M or person:M:COLUMN for people with at most M rows each")
+    ] = "record",
     rule: Annotated[str, typer.Option(help="auto, pure, zcdp or approx: how charges add up")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
@@ -81,7 +83,9 @@ def _unit(text: str) -> Any:
 
     if text == "record":
         return PrivacyUnit()
-    kind, _, rows = text.partition(":")
+    kind, rows, column = [*text.split(":", 2), "", ""][:3]
     if kind != "person" or not rows.isdecimal() or int(rows) < 1:
-        raise InvalidValue(f"--unit takes `record` or `person:M` with M rows of a person at the most, got {text!r}.")
-    return PrivacyUnit("person", int(rows))
+        raise InvalidValue(
+            f"--unit takes `record`, `person:M` (M rows of a person at the most) or `person:M:COLUMN`, got {text!r}."
+        )
+    return PrivacyUnit("person", int(rows), column or None)

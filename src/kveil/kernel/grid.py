@@ -29,6 +29,8 @@ class Domain:
 
     l1_sensitivity: int  # of one row, in grid steps; each kind of domain proves its own
     l2_sensitivity: int
+    _codes: Any  # (away) -> codes
+    _sparse_codes: Any  # (values, owner of each, rows) -> codes
 
     def __init__(self, center: Floats, half: Floats, bits: int) -> None:
         if not 2 <= bits <= 32:
@@ -45,6 +47,16 @@ class Domain:
         self.step = self.half / self.top
         for array in (self.center, self.half, self.step):
             array.setflags(write=False)
+
+    def encode(self, rows: ArrayLike) -> Codes:
+        with np.errstate(all="ignore"):  # what rows hold never warns, whatever this process has set
+            return np.asarray(self._codes(self.away(rows)), dtype=self.dtype)
+
+    def encode_sparse(self, rows: Any) -> Any:
+        """The same codes for a CSR matrix with sorted indices, as one of int64."""
+        with np.errstate(all="ignore"):
+            codes = self._sparse_codes(*self._sparse_away(rows), rows)
+        return type(rows)((codes.astype(np.int64), rows.indices, rows.indptr), shape=rows.shape)
 
     def decode(self, codes: ArrayLike) -> Floats:
         return np.asarray(self.center + np.asarray(codes, dtype=np.float64) * self.step)
@@ -88,15 +100,12 @@ class Box(Domain):
         self.lower, self.upper = low, high
         self.l1_sensitivity, self.l2_sensitivity = low.size * self.top, isqrt(low.size * self.top**2 - 1) + 1
 
-    def encode(self, rows: ArrayLike) -> Codes:
-        away = self.away(rows)
+    def _codes(self, away: Floats) -> NDArray[Any]:
         away *= self.top / self.half
-        return np.rint(np.clip(away, -self.top, self.top, out=away), out=away).astype(self.dtype)
+        return np.rint(np.clip(away, -self.top, self.top, out=away), out=away)
 
-    def encode_sparse(self, rows: Any) -> Any:
-        """The same codes for a CSR matrix, as one of int64."""
-        values, _ = self._sparse_away(rows)
-        return _with_values(rows, np.rint(np.clip(values * (self.top / self.half)[rows.indices], -self.top, self.top)))
+    def _sparse_codes(self, values: Floats, owner: NDArray[np.int64], rows: Any) -> NDArray[Any]:
+        return np.asarray(np.rint(np.clip(values * (self.top / self.half)[rows.indices], -self.top, self.top)))
 
 
 class Ball(Domain):
@@ -116,18 +125,15 @@ class Ball(Domain):
         super().__init__(middle, np.full(middle.size, self.radius), bits)
         self.l1_sensitivity, self.l2_sensitivity = isqrt(middle.size * self.top**2), self.top
 
-    def encode(self, rows: ArrayLike) -> Codes:
-        away = self.away(rows)
+    def _codes(self, away: Floats) -> NDArray[Any]:
         away *= self.shrinkage(away)[:, None] * (self.top / self.radius)
         codes = np.trunc(away, out=away).astype(np.int64)
         squares = np.einsum("ij,ij->i", codes, codes)
         outside = np.flatnonzero(squares > self.top**2)
         codes[outside] = self._inside(codes[outside], squares[outside, None])
-        return codes.astype(self.dtype)
+        return codes
 
-    def encode_sparse(self, rows: Any) -> Any:
-        """The same codes for a CSR matrix with sorted indices, as one of int64."""
-        values, owner = self._sparse_away(rows)
+    def _sparse_codes(self, values: Floats, owner: NDArray[np.int64], rows: Any) -> NDArray[Any]:
         largest, sums = np.zeros(rows.shape[0]), np.zeros(rows.shape[0])
         np.maximum.at(largest, owner, np.abs(values))
         largest[largest == 0] = 1.0
@@ -136,7 +142,7 @@ class Ball(Domain):
         codes = np.trunc(values * shrinkage[owner]).astype(np.int64)
         squares = np.zeros(rows.shape[0], dtype=np.int64)
         np.add.at(squares, owner, codes * codes)
-        return _with_values(rows, np.where(squares[owner] > self.top**2, self._inside(codes, squares[owner]), codes))
+        return np.where(squares[owner] > self.top**2, self._inside(codes, squares[owner]), codes)
 
     def shrinkage(self, away: Floats) -> Floats:
         """radius / max(norm, radius) of every row; divided by the row's largest entry first, so that squares cannot overflow."""
@@ -161,7 +167,3 @@ def check_sums(domain: Any, max_rows: int) -> None:
 def per_person(row_sensitivity: int, max_rows_per_person: int, relation: Literal["add-remove", "replace-one"]) -> int:
     """Sensitivity of a sum over rows to one person: m rows add by the triangle inequality; replacing is removing and adding."""
     return row_sensitivity * max_rows_per_person * (2 if relation == "replace-one" else 1)
-
-
-def _with_values(rows: Any, codes: NDArray[Any]) -> Any:
-    return type(rows)((codes.astype(np.int64), rows.indices, rows.indptr), shape=rows.shape)

@@ -19,7 +19,7 @@ import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -131,13 +131,13 @@ class Ledger:
 
     def reserve(self, plan: Plan) -> "Ticket":
         """Spend the whole cost of `plan`; durable when it returns. BudgetExceeded or LedgerMismatch: nothing was charged."""
-        self._check_kind(plan)
         units, delta_units = (min(cost, 2**62) for cost in _cost(plan, self.rule))  # more than any limit
         token, secure = os.urandom(16).hex(), entropy().secure
         row = (token, units, delta_units, loss.to_json(plan), int(secure), _now())
         with self._connection() as db:
             db.execute("BEGIN IMMEDIATE")
             tainted = bool(db.execute("SELECT COUNT(*) FROM charge WHERE secure=0").fetchone()[0])
+            self._check_kind(plan, db.execute("SELECT plan FROM charge ORDER BY id LIMIT 1").fetchone())
             try:
                 db.execute("INSERT INTO charge(token, units, delta_units, plan, secure, reserved_at) VALUES (?,?,?,?,?,?)", row)
                 db.execute("COMMIT")
@@ -198,9 +198,10 @@ class Ledger:
             return Amount(epsilon, delta, float(total))
         return Amount(loss.round_up(total), loss.round_up(Fraction(delta_units, DELTA_UNIT)))
 
-    def _check_kind(self, plan: Plan) -> None:
-        theirs = plan.unit if self.unit.id_column else replace(plan.unit, id_column=None)  # a ledger may name the id column
-        if plan.relation != self.relation or theirs != self.unit:
+    def _check_kind(self, plan: Plan, first: tuple[str] | None) -> None:
+        """One relation and one unit. Who is a person is fixed by the ledger or by its first charge."""
+        column = self.unit.id_column or (json.loads(first[0])["unit"]["id_column"] if first else plan.unit.id_column)
+        if plan.relation != self.relation or plan.unit != replace(self.unit, id_column=column):
             raise LedgerMismatch(
                 f'ledger "{self.name}" protects {self.unit} under {self.relation}; this plan protects {plan.unit} under '
                 f"{plan.relation}. A ledger adds up one kind of promise: use another, or change the plan. Nothing was charged."
@@ -248,7 +249,8 @@ class Ticket(AbstractContextManager["Ticket"]):
         with self._lock:
             was_open, self._open = self._open, False
         if was_open and os.getpid() == self._pid:
-            self.ledger._commit(self.token)
+            with suppress(BudgetError):  # bookkeeping: the money went at reserve, and what was drawn must not be lost
+                self.ledger._commit(self.token)
 
     def __exit__(self, *error: object) -> None:
         self.close()

@@ -49,7 +49,7 @@ def gaussian_noise(label: str, l2_sensitivity: int, rho: Fraction, **more: Any) 
     Cost:         rho-zCDP (Canonne, Kamath, Steinke 2020, for integer vectors and independent coordinates).
     """
     variance = l2_sensitivity**2 / (2 * rho)
-    _check_scale(Fraction(isqrt(int(variance))))
+    _check_scale(Fraction(isqrt(int(variance)) << 5))  # 2**50: a proposal must not wrap before it is accepted
     charge = Charge("discrete-gaussian", label, l2_sensitivity, "l2", rho=rho, **more)
     return Measurement(charge, lambda source, raw: _plus(raw, discrete_gaussian(source, variance, raw.size)))
 

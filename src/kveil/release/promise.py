@@ -11,6 +11,7 @@ from kveil.kernel.loss import Guarantee, Mechanism, Relation, Trust
 from kveil.release.plain import canonical
 
 FRACTION = re.compile(r"[0-9]{1,400}/[0-9]{1,400}")  # "1e999999999" would be a fraction too, of a billion digits
+MOST_TIMES = 10_000  # a forged count must not make the numerical route fill the memory
 
 TYPES: dict[str, tuple[type, ...]] = {
     "mechanism": (str,), "label": (str,), "sensitivity": (int,), "norm": (str,), "times": (int,), "one_coordinate": (bool,),
@@ -47,6 +48,8 @@ def _is_plain_charge(charge: Any) -> bool:
     if not isinstance(charge, dict) or charge.get("mechanism") not in get_args(Mechanism):
         return False
     if not all(type(charge.get(key)) in types for key, types in TYPES.items()):
+        return False
+    if not 1 <= charge["times"] <= MOST_TIMES:
         return False
     losses = [charge.get(key) for key in ("epsilon", "rho", "delta")]
     return all(loss is None or (isinstance(loss, str) and FRACTION.fullmatch(loss)) for loss in losses)

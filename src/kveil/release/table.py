@@ -71,11 +71,10 @@ def _from_parquet(data: bytes, names: tuple[str, ...], k: int, types: list[np.dt
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(pa.BufferReader(data))
-    if file.metadata.num_rows != k or tuple(file.schema_arrow.names) != names:  # before it is unpacked to whatever size it claims
-        raise ValueError
+    fields = [(field.name, field.type) for field in file.schema_arrow]
+    if file.metadata.num_rows != k or fields != [(n, pa.from_numpy_dtype(t)) for n, t in zip(names, types, strict=True)]:
+        raise ValueError  # before it is unpacked to whatever size it claims
     table = file.read(use_threads=False)
-    if [field.type for field in table.schema] != [pa.from_numpy_dtype(kind) for kind in types]:
-        raise ValueError
     if table.num_rows != k or any(column.null_count for column in table.columns):
         raise ValueError
     return [column.to_numpy() for column in table.columns]
