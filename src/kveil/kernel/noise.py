@@ -156,7 +156,7 @@ def k_norm(source: Entropy, beta: Fraction, blocks: int, d: int) -> Integers:
         m = 2 * size * (np.abs(sides) * (0.51 * (pair_error + relative) + 2.0**-48) + 2.0**-62) + K_NORM_MARGIN
         low, high = np.floor(v - m + 0.5), np.floor(v + m + 0.5)
         sure = (low == high) & (np.abs(v) < 2.0**51) & (pair_error < 2.0**-20) & (relative < 2.0**-20)
-    sure, low = sure.reshape(blocks, -1)[:, :d], low.reshape(blocks, -1)[:, :d]
+    sure, low = (part.reshape(blocks, 2 * n_pairs)[:, :d] for part in (sure, low))
     out = np.where(sure, low, 0.0).astype(np.int64)
     for block in np.flatnonzero(~sure.all(axis=1)).tolist():
         places = range(block * n_pairs, (block + 1) * n_pairs)
