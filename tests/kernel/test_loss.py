@@ -531,7 +531,7 @@ def test_text_that_is_no_guarantee_is_refused_with_one_message(text):
 ])  # fmt: skip
 def test_a_guarantee_in_words_names_epsilon_unit_relation_and_assumptions(relation, unit, trust, phrases):
     words = str(guarantee(Plan((laplace(1),), relation, unit), trust=trust))
-    for phrase in [*phrases, "discrete-laplace", "random generator", "2.72 times", "pure"]:
+    for phrase in [*phrases, "discrete-laplace", "random generator", "e^1 (about 2.72) times", "pure"]:
         assert phrase in words
     assert "NOT VALID" not in words
     assert "except with probability" not in words

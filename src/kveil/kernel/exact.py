@@ -123,9 +123,7 @@ def neglog_bounds(n: int, b: int, prec: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=256)  # ln 2 = 2 atanh(1/3) is wanted again and again
 def _two_atanh(num: int, den: int, prec: int) -> tuple[int, int]:
-    """Bounds of 2**prec * 2 atanh(num/den) for 0 <= num/den <= 1/3: the sum of z**(2i+1)/(2i+1), rounded outward."""
-    if num == 0:
-        return 0, 0
+    """Bounds of 2**prec * 2 atanh(num/den) for 0 < num/den <= 1/3: the sum of z**(2i+1)/(2i+1), rounded outward."""
     work = prec + 16
     z_low = (num << work) // den
     z_high = z_low + 1

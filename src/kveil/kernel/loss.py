@@ -71,8 +71,9 @@ class Charge:
     reason: str = ""
 
     def __post_init__(self) -> None:
-        own, other = (self.rho, self.epsilon) if self.mechanism == "discrete-gaussian" else (self.epsilon, self.rho)
-        if own is None or own <= 0 or other is not None or (self.mechanism == "threshold") != (self.delta > 0):
+        losses = [loss for loss in (self.epsilon, self.rho) if loss is not None]
+        is_known = self.mechanism == "given" or (self.mechanism == "discrete-gaussian") == (self.epsilon is None)
+        if len(losses) != 1 or losses[0] <= 0 or not is_known or (self.mechanism == "threshold") != (self.delta > 0):
             raise InvalidValue("a Gaussian charge has rho, every other has epsilon, and a threshold has delta too; all above 0.")
         if self.times < 1 or self.sensitivity < 1 or not 0 <= self.delta < 1:
             raise InvalidValue("a charge needs times >= 1, sensitivity >= 1 and delta in [0, 1).")
@@ -192,7 +193,7 @@ class Guarantee:
             return "No privacy guarantee: the result was computed without noise. Do not let it leave the house."
         change = "adding or removing" if self.relation == "add-remove" else "replacing"
         seen = {"federation": "any message", "local": "a report"}.get(self.trust, "the release")
-        factor = f"{math.exp(self.epsilon):.3g}" if self.epsilon < 700 else f"e^{self.epsilon:.4g}"
+        factor = f"e^{self.epsilon:.4g}" + (f" (about {math.exp(self.epsilon):.3g})" if self.epsilon < 700 else "")
         but = f", except with probability {self.delta:.3g}" if self.delta else ""
         lines = [] if self.valid else ["NOT VALID: " + "; ".join(self.reasons) + ".\n"]
         lines += [f"epsilon = {self.epsilon:.6g}, delta = {self.delta:.3g} for {self.unit}, {change} it; {self.trust} model."]

@@ -80,7 +80,7 @@ def noisy_threshold(
     rate, tau = epsilon / keys_moved, threshold(keys_moved, epsilon, delta)
 
     def draw(source: Entropy, raw: Histogram) -> Histogram:
-        keys = sorted(raw)  # the order of output is a public sort of the released keys
+        keys = sorted(raw, key=repr)  # the order of output is a public sort of the released keys, of whatever type
         noise = discrete_laplace(source, rate, len(keys)).tolist()
         return {key: raw[key] + z for key, z in zip(keys, noise, strict=True) if raw[key] + z > tau}
 

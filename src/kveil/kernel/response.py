@@ -24,7 +24,7 @@ def kary_response(label: str, n_values: int, epsilon: Fraction, **more: Any) -> 
 
     def draw(source: Entropy, raw: int) -> int:
         costs = np.ones(n_values, dtype=np.int64)
-        costs[raw if 0 <= raw < n_values else 0] = 0
+        costs[raw if isinstance(raw, int | np.integer) and 0 <= raw < n_values else 0] = 0
         return select(source, costs, epsilon)
 
     return Measurement(Charge("randomiser", label, 1, "range", epsilon, **more), draw)

@@ -11,7 +11,7 @@ from kveil.kernel.loss import Guarantee, Mechanism, Relation, Trust
 from kveil.release.plain import canonical
 
 FRACTION = re.compile(r"[0-9]{1,400}/[0-9]{1,400}")  # "1e999999999" would be a fraction too, of a billion digits
-MOST_TIMES = 10_000  # a forged count must not make the numerical route fill the memory
+MOST_TIMES = 1_000  # a forged count must not make the numerical route fill the memory
 
 TYPES: dict[str, tuple[type, ...]] = {
     "mechanism": (str,), "label": (str,), "sensitivity": (int,), "norm": (str,), "times": (int,), "one_coordinate": (bool,),
