@@ -49,7 +49,8 @@ def test_a_fit_says_what_it_saved_and_ends_with_the_guarantee(kveil, csv, tmp_pa
     assert release.guarantee.valid
     assert release.centers.shape == (3, 2)
     assert release.features == ("age", "height")
-    assert outcome.out == f"3 centres of 2 feature(s) saved at {tmp_path / 'out'}\n\n{release.guarantee}\n"
+    alone = "No ledger was named, so nobody adds this release to earlier ones."
+    assert outcome.out == f"3 centres of 2 feature(s) saved at {tmp_path / 'out'}. {alone}\n\n{release.guarantee}\n"
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["card.md", "centers.parquet", "release.json"]
 
 
@@ -121,7 +122,7 @@ def test_people_are_protected_instead_of_records(fitted, rows, tmp_path):
     printed, release = fitted(tmp_path / "t.csv", *ARGUMENTS, "--person", "id", "--max-rows-per-person", 3)
     assert release.features == ("age", "height")
     assert release.guarantee.unit == PrivacyUnit("person", 3, "id")
-    assert "one person (at most 3 records each)" in printed
+    assert "with at most 3 records" in printed
     assert is_the_release_of(model_of(library.read(frame, person="id", max_rows_per_person=3)), release)
 
 
@@ -165,7 +166,7 @@ def test_delta_scaling_steps_relation_and_method_reach_the_model(fitted, csv, ro
     assert release.guarantee.delta == pytest.approx(1e-6)
     assert release.method["asked"] == "lloyd"
     assert "replacing one record" in printed
-    assert "except with probability 1e-06" in printed
+    assert "likely, plus 1e-06" in printed
 
 
 def test_random_state_steers_the_start_and_nothing_else(fitted, csv):
@@ -250,7 +251,7 @@ def test_what_rows_hold_never_stops_a_fit(kveil, tmp_path):
 def test_the_folder_of_the_caller_is_where_relative_paths_begin(kveil, csv, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     outcome = kveil("fit", "in/table.csv", "-o", "out", *ARGUMENTS)
-    assert outcome.out.startswith("3 centres of 2 feature(s) saved at out\n")
+    assert outcome.out.startswith("3 centres of 2 feature(s) saved at out. ")
     assert library.load(tmp_path / "out").features == ("age", "height")
 
 

@@ -38,7 +38,7 @@ def test_people_relation_delta_and_rule_are_kept(kveil, tmp_path):
     assert (ledger.unit, ledger.relation, ledger.rule) == (PrivacyUnit("person", 3), "replace-one", "approx")
     assert ledger.remaining().delta == pytest.approx(1e-6)
     shown = kveil("ledger", "show", tmp_path / "b.db").out
-    assert 'ledger "b", replace-one, protects one person (at most 3 records each), rule approx\n' in shown
+    assert 'ledger "b": epsilon 2, delta 1e-06, replace-one, protects one person with at most 3 records, rule approx\n' in shown
 
 
 def test_a_budget_with_a_delta_adds_zcdp_unless_told_otherwise(kveil, tmp_path):
@@ -57,7 +57,7 @@ def test_a_budget_with_a_delta_adds_zcdp_unless_told_otherwise(kveil, tmp_path):
         (("--epsilon", 1, "--delta", 1), "delta must be in [0, 1)"),
         (("--epsilon", 1, "--rule", "zcdp"), "need delta > 0"),
         (("--epsilon", 1, "--delta", 1e-6, "--rule", "pure"), "goes with delta=0"),
-        (("--epsilon", 1, "--rule", "guess"), "rule must be"),
+        (("--epsilon", 1, "--rule", "guess"), "rule is auto"),
         (("--epsilon", 1, "--unit", "person"), "--unit takes `record`, `person:M`"),
         (("--epsilon", 1, "--unit", "person:0"), "--unit takes"),
         (("--epsilon", 1, "--unit", "person:-1"), "--unit takes"),
@@ -85,7 +85,7 @@ def test_an_unused_budget_is_shown_whole(kveil, budget, tmp_path):
     outcome = kveil("ledger", "show", tmp_path / "budget.db")
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.splitlines() == [
-        'ledger "clinic", add-remove, protects one record, rule pure',
+        'ledger "clinic": epsilon 2, delta 0, add-remove, protects one record, rule pure',
         "spent: epsilon 0, delta 0",
         "left:  epsilon 2, delta 0",
     ]

@@ -19,16 +19,15 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_python_blocks_run(page, tmp_path):
+def test_code_and_commands_run_in_order_in_an_empty_folder(page, tmp_path):
+    """First the Python of the page, then its commands; `people.csv` and `bounds.json` are what the text says they are."""
     for code in blocks(page, "python"):
         done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_kveil_commands_run_in_order(page, tmp_path):
-    rows = np.random.default_rng(0).uniform(0, 10, (200, 2))
-    np.savetxt(tmp_path / "visits.csv", rows, delimiter=",", header="x,y", comments="")
+    rng = np.random.default_rng(0)
+    people = np.column_stack([np.arange(300) // 3, rng.uniform(0, 120, 300), rng.uniform(0, 1e5, 300)])
+    np.savetxt(tmp_path / "people.csv", people, delimiter=",", header="id,age,income", comments="", fmt=["%d", "%.1f", "%.1f"])
+    (tmp_path / "bounds.json").write_text('{"age": [0, 120], "income": [0, 100000]}')
     for line in "".join(blocks(page, "sh")).splitlines():
         if line.startswith("kveil "):
             done = subprocess.run([KVEIL, *shlex.split(line)[1:]], cwd=tmp_path, capture_output=True, text=True)

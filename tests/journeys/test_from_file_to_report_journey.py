@@ -63,7 +63,7 @@ def fit(out, epsilon="1"):
 def test_the_fit_says_whom_it_protects_and_how_well(clinic):
     said = (clinic / "fit.txt").read_text()
     assert said.startswith("3 centres of 2 feature(s) saved at habits\n")
-    assert "epsilon = 1, delta = 0 for one person (at most 3 records each), adding or removing it; curator model." in said
+    assert 'epsilon = 1, delta = 0 for one person by "id" with at most 3 records, adding or removing it; curator model.' in said
 
 
 def test_the_guarantee_of_the_folder_is_the_one_that_was_told(clinic):
@@ -91,7 +91,7 @@ def test_the_card_says_what_a_reviewer_wants_to_see(clinic):
     card, release = (clinic / "habits" / "card.md").read_text(), kveil.load(clinic / "habits")
     assert "WARNING" not in card
     for text in (
-        "epsilon = 1, delta = 0 for one person (at most 3 records each), adding or removing it; curator model.",
+        'epsilon = 1, delta = 0 for one person by "id" with at most 3 records, adding or removing it; curator model.',
         "k-norm",
         "discrete-laplace",
         "bounds and other parameters come from public knowledge",
@@ -125,7 +125,7 @@ def test_nothing_that_was_saved_tells_about_rows_people_or_places(clinic):
 
 def test_what_the_ledger_shows_is_the_receipt_of_the_release(clinic):
     told = json.loads(run("ledger", "show", "clinic.db", "--json", cwd=clinic))
-    assert told["unit"] == "one person (at most 3 records each)"
+    assert told["unit"] == "one person with at most 3 records"
     assert told["spent"]["epsilon"] == 1.0
     assert told["remaining"]["epsilon"] == 0.5
     assert [charge["token"] for charge in told["charges"]] == [kveil.load(clinic / "habits").receipt["token"]]

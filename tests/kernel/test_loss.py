@@ -534,13 +534,13 @@ def test_a_guarantee_in_words_names_epsilon_unit_relation_and_assumptions(relati
     for phrase in [*phrases, "discrete-laplace", "random generator", "e^1 (about 2.72) times", "pure"]:
         assert phrase in words
     assert "NOT VALID" not in words
-    assert "except with probability" not in words
+    assert "likely, plus" not in words
 
 
 def test_a_guarantee_in_words_tells_delta_rho_and_what_holds_only_under_a_condition():
     promise = guarantee(Plan((gaussian("1/50"), keys(1, "1/10000000")), "add-remove", delta=MILLIONTH), trust="curator")
     words = str(dataclasses.replace(promise, conditional=(Conditional(0.5, 1e-9, "nobody comes twice"),)))
-    for phrase in ("except with probability 1e-06", "rho 0.02", "delta 1e-07", "nobody comes twice", "zcdp"):
+    for phrase in ("likely, plus 1e-06", "rho 0.02", "delta 1e-07", "nobody comes twice", "zcdp"):
         assert phrase in words
 
 

@@ -108,7 +108,7 @@ def test_people_are_protected_with_all_their_rows(blobs):
     frame = pd.DataFrame(blobs, columns=["x", "y"]).assign(id=np.arange(3000) // 10)
     source = kveil.read(frame, person="id", max_rows_per_person=4)
     model = PrivateKMeans(3, bounds=BOUNDS, epsilon=1.0).fit(source)
-    assert str(model.guarantee_.unit) == "one person (at most 4 records each)"
+    assert str(model.guarantee_.unit) == 'one person by "id" with at most 4 records'
     assert [charge.sensitivity for charge in model.guarantee_.charges] == [4, 4 * 46340]
     assert model.n_features_in_ == 2
 
@@ -284,3 +284,22 @@ def test_expected_rows_only_steer_choices(blobs):
     small, large = (PrivateKMeans(3, bounds=BOUNDS, expected_rows=n)._task(2, kveil.PrivacyUnit()) for n in (10, 10**7))
     assert (small.n_steps, large.n_steps) == (2, 7)
     assert (small.domain.bits, large.domain.bits) == (16, 20)
+
+
+def test_bounds_may_be_given_by_name(blobs):
+    frame = pd.DataFrame(blobs, columns=["x", "y"])
+    named = fitted(frame, bounds={"y": (-6, 6), "x": (-5, 5)})
+    assert np.array_equal(named.cluster_centers_, fitted(frame, bounds=([-5, -6], [5, 6])).cluster_centers_)
+    assert PrivateKMeans(3, delta=1e-6, bounds={"x": (0, 1), "y": (0, 1)}).guarantee().route == "pure"
+    for bounds in ({"x": (-5, 5)}, {"x": (-5, 5), "y": (-5, 5), "z": (0, 1)}, {"x": (-5, 5), "y": 5}):
+        with pytest.raises(KveilError, match="bounds by name"):
+            PrivateKMeans(3, bounds=bounds).fit(frame)
+    with pytest.raises(KveilError, match="bounds by name"):
+        PrivateKMeans(3, bounds={"x": (-5, 5), "y": (-5, 5)}).fit(blobs)
+
+
+def test_the_guarantee_can_be_asked_for_people():
+    unit = kveil.PrivacyUnit("person", 3, "id")
+    promised = PrivateKMeans(3, bounds=BOUNDS).guarantee(n_features=2, unit=unit)
+    assert promised.unit == unit
+    assert [charge.sensitivity for charge in promised.charges] == [3, 3 * 46340]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,6 +29,8 @@ def demo(
     from kveil.release.picture import save_picture, text_picture
 
     place = _new_folder(out)
+    if place != out and not as_json:
+        typer.echo(f"{out} is taken, so this goes to {place}.")
     table = place / "riders.csv"
     _write_riders(table)
     ledger = Ledger.create(place / "ledger.db", "city", 2.0, relation="add-remove")
@@ -43,10 +47,13 @@ def demo(
     typer.echo(text_picture(model.release_))
     typer.echo(f"\n{model.guarantee_}\n")
     typer.echo(f"Left on the ledger: {ledger.remaining()}.")
-    typer.echo(f"Saved: {place / 'release'} (centres, card and guarantee); the other files in {place} are the demo's own.")
+    picture = f" A picture: {place / 'centers.svg'}." if (place / "centers.svg").exists() else ""
+    typer.echo(f"Saved: {place / 'release'} (centres, card and guarantee); it may be shared.{picture}")
+    typer.echo(f"Not to be shared, were the riders real: {table}.")
     typer.echo("Ask for another release, which takes what is left:")
     places = ["--ledger", place / "ledger.db", "-o", place / "three"]
-    command = ["kveil", "fit", table, "--k", 3, "--epsilon", 1, "--bounds", "0,10", *places]
+    door = "kveil" if shutil.which("kveil") else sys.argv[0]  # what was typed works again
+    command = [door, "fit", table, "--k", 3, "--epsilon", 1, "--bounds", "0,10", *places]
     typer.echo(f"  {shlex.join(map(str, command))}")
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from kveil.cli._options import parse_bounds, parse_label, parse_labels, parse_numbers, progress_on_terminals
-from kveil.errors import InvalidValue
+from kveil.errors import BoundsRequired, InvalidValue
 
 
 class Relation(StrEnum):
@@ -38,7 +38,7 @@ class Method(StrEnum):
 def fit(
     data: Annotated[Path, typer.Argument(help=".csv (with header), .npz (array x), .npy, .parquet (file or folder)")],
     out: Annotated[Path, typer.Option("--out", "-o", help="folder for the release; must not exist")],
-    k: Annotated[int, typer.Option("--k", help="number of clusters")] = 8,
+    k: Annotated[int, typer.Option("--k", "-k", help="number of clusters")] = 8,
     epsilon: Annotated[float, typer.Option(help="privacy loss; smaller is more private")] = 1.0,
     delta: Annotated[float, typer.Option(help="0 for a pure guarantee")] = 0.0,
     bounds: Annotated[str | None, typer.Option(help="LOW,HIGH or a JSON file; from public knowledge")] = None,
@@ -67,6 +67,11 @@ def fit(
     source = read(
         data, columns=parse_labels(columns, data), person=parse_label(person, data), max_rows_per_person=max_rows_per_person
     )
+    if bounds is None and radius is None:
+        raise BoundsRequired(
+            "--bounds is missing. Taking the range from the data would publish its extremes exactly. Pass --bounds LOW,HIGH or a "
+            "JSON file, or --radius, from public knowledge; kveil.find_bounds, in Python, searches for a charge."
+        )
     model = PrivateKMeans(
         k, epsilon=epsilon, delta=delta, bounds=parse_bounds(bounds, source.names), center=parse_numbers("--center", center),
         radius=radius, method=method.value, n_steps=n_steps, scaling=scaling.value if scaling else None,
@@ -116,4 +121,5 @@ def summary(model: Any, out: Path) -> dict[str, Any]:
 
 def words(model: Any, out: Path) -> str:
     k, d = model.cluster_centers_.shape
-    return f"{k} centres of {d} feature(s) saved at {out}\n\n{model.guarantee_}"
+    alone = "" if model.release_.receipt["ledger"] else " No ledger was named, so nobody adds this release to earlier ones."
+    return f"{k} centres of {d} feature(s) saved at {out}.{alone}\n\n{model.guarantee_}"

@@ -7,9 +7,12 @@ from typing import Annotated
 
 import typer
 
+from kveil.errors import InvalidValue
+
 
 def guarantee(
     out: Annotated[Path, typer.Argument(help="folder of a saved release")],
+    check: Annotated[bool, typer.Option("--check", help="fail unless the release has a valid guarantee")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """What the release at OUT promises, in words. Its numbers are added up again from its charges."""
@@ -17,3 +20,5 @@ def guarantee(
 
     promised = load(out).guarantee
     typer.echo(promised.to_json() if as_json else str(promised))
+    if check and (promised.route == "none" or not promised.valid):
+        raise InvalidValue("this release has no valid guarantee. Do not let it leave the house.")

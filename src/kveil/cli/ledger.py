@@ -24,7 +24,7 @@ def init(
     name: Annotated[str | None, typer.Option(help="default: the name of the file")] = None,
     relation: Annotated[Relation, typer.Option(help="neighbouring tables")] = Relation.add_remove,
     unit: Annotated[
-        str, typer.Option(help="record, or person:M or person:M:COLUMN for people with at most M rows each")
+        str, typer.Option(help="record, or person:<M> or person:<M>:<COLUMN>: people with at most M rows")
     ] = "record",
     rule: Annotated[str, typer.Option(help="auto, pure, zcdp or approx: how charges add up")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
@@ -49,12 +49,15 @@ def show(
     if as_json:
         typer.echo(json.dumps(_plain(ledger)))
         return
-    typer.echo(f'ledger "{ledger.name}", {ledger.relation}, protects {ledger.unit}, rule {ledger.rule}')
+    budget = f"epsilon {float(ledger.epsilon):.6g}, delta {float(ledger.delta):.3g}"
+    typer.echo(f'ledger "{ledger.name}": {budget}, {ledger.relation}, protects {ledger.unit}, rule {ledger.rule}')
     typer.echo(f"spent: {ledger.spent()}\nleft:  {ledger.remaining()}")
-    table = Table("reserved", "charged", "mechanisms", "state")
+    table = Table("token", "reserved", "charged", "mechanisms", "state")
     for entry in ledger.charges():
         state = ("complete" if entry.committed else "reserved, counts as spent") + ("" if entry.secure else "; scripted noise")
-        table.add_row(entry.reserved_at, str(entry.amount), _mechanisms(entry.plan), state)
+        table.add_row(
+            entry.token[:8], entry.reserved_at[:16].replace("T", " "), str(entry.amount), _mechanisms(entry.plan), state
+        )
     if table.row_count:
         Console().print(table)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from kveil._version import __version__
 from kveil.cli import demo, fit, guarantee, ledger
 from kveil.errors import BudgetError, KveilError
 
@@ -16,9 +18,19 @@ app = typer.Typer(
     name="kveil",
     help="Clustering that keeps people's secrets: private cluster centres, with a guarantee that can be checked.",
     no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+@app.callback()
+def door(version: Annotated[bool, typer.Option("--version", help="print the version and leave", is_eager=True)] = False) -> None:
+    if version:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
 app.command("fit")(fit.fit)
 app.command("demo")(demo.demo)
 app.command("guarantee")(guarantee.guarantee)

@@ -47,7 +47,7 @@ class SystemEntropy:
         return int.from_bytes(os.urandom((k + 7) // 8)) >> (-k % 8)
 
 
-# Only kveil.testing may set this (an import contract holds it to that).
+# Only kveil.testing sets this, and nothing else in the package imports kveil.testing (a contract holds it to that).
 _installed: ContextVar[Entropy] = ContextVar("kveil_entropy", default=SystemEntropy())  # noqa: B039, it has no state
 
 

@@ -23,7 +23,7 @@ from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import Any, NamedTuple, NoReturn, Self, get_args
 
 from kveil.errors import BudgetError, BudgetExceeded, InvalidValue, LedgerMismatch, TicketError
 from kveil.kernel import loss
@@ -65,7 +65,8 @@ class Amount(NamedTuple):
     rho: float | None = None
 
     def __str__(self) -> str:
-        return f"epsilon {self.epsilon:.4g}, delta {self.delta:.3g}" + (f" (rho {self.rho:.4g})" if self.rho is not None else "")
+        rho = "" if self.rho is None else f"rho {self.rho:.6g}, on its own "  # epsilons of a zCDP ledger do not add, rhos do
+        return f"{rho}epsilon {self.epsilon:.6g}, delta {self.delta:.3g}"
 
 
 class Entry(NamedTuple):
@@ -204,7 +205,7 @@ class Ledger:
         if plan.relation != self.relation or plan.unit != replace(self.unit, id_column=column):
             raise LedgerMismatch(
                 f'ledger "{self.name}" protects {self.unit} under {self.relation}; this plan protects {plan.unit} under '
-                f"{plan.relation}. A ledger adds up one kind of promise: use another, or change the plan. Nothing was charged."
+                f"{plan.relation}. A ledger adds up one kind of promise: fit as it says, or use another one. Nothing was charged."
             )
 
     def __repr__(self) -> str:
@@ -244,16 +245,16 @@ class Ticket(AbstractContextManager["Ticket"]):
                     return index
             raise TicketError(f'"{charge.label}" is not in the reserved plan, or was drawn already. Nothing was drawn.')
 
-    def close(self) -> None:
-        """Note that the release is complete. What was reserved is spent, also what was not drawn."""
+    def close(self, is_complete: bool = True) -> None:
+        """End the draws, and note if the release is complete. What was reserved is spent, also what was not drawn."""
         with self._lock:
             was_open, self._open = self._open, False
-        if was_open and os.getpid() == self._pid:
+        if was_open and is_complete and os.getpid() == self._pid:
             with suppress(BudgetError):  # bookkeeping: the money went at reserve, and what was drawn must not be lost
                 self.ledger._commit(self.token)
 
     def __exit__(self, *error: object) -> None:
-        self.close()
+        self.close(is_complete=error[0] is None)
 
     def __reduce__(self) -> NoReturn:
         raise TicketError("a reservation cannot be copied or sent elsewhere: its charges could then be drawn twice.")
@@ -279,8 +280,8 @@ def _terms(name: str, epsilon: Number, delta: Number, relation: Relation, unit: 
     """The row of table `ledger`, checked; limits are rounded down."""
     limit, limit_delta = loss.floor_epsilon(epsilon), loss.floor_delta(delta)
     rule = ("zcdp" if limit_delta else "pure") if rule == "auto" else rule
-    if rule not in ("pure", "zcdp", "approx") or relation not in ("add-remove", "replace-one"):
-        raise InvalidValue('rule must be "auto", "pure", "zcdp" or "approx", and relation "add-remove" or "replace-one".')
+    if rule not in ("pure", "zcdp", "approx") or relation not in get_args(Relation) or not isinstance(unit, PrivacyUnit):
+        raise InvalidValue("rule is auto, pure, zcdp or approx, relation add-remove or replace-one, and unit a PrivacyUnit.")
     if (rule == "pure") != (limit_delta == 0):
         raise InvalidValue('the rule "pure" goes with delta=0; "zcdp" and "approx" need delta > 0.')
     units = math.floor((loss.zcdp_rho(limit, limit_delta) if rule == "zcdp" else limit) * UNIT)

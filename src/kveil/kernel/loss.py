@@ -34,7 +34,7 @@ ASSUMPTIONS = (
     "the operating system's random generator cannot be predicted",
     "numpy's log and exp are accurate to 64 units in the last place on this machine",
     "running time, memory use and other side channels are not observed",
-    "bounds and other parameters come from public knowledge, not from these rows",
+    "bounds, parameters and preprocessing come from public knowledge, or were paid for by a charge of their own",
 )
 
 
@@ -47,12 +47,12 @@ class PrivacyUnit:
     id_column: str | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in ("record", "person") or self.max_rows_per_person < 1:
-            raise InvalidValue("a privacy unit is a record, or a person with at least one row.")
+        if self.kind not in ("record", "person") or not isinstance(self.max_rows_per_person, int) or self.max_rows_per_person < 1:
+            raise InvalidValue("a privacy unit is a record, or a person with a whole number of rows, at least one.")
 
     def __str__(self) -> str:
-        m = self.max_rows_per_person
-        return "one record" if self.kind == "record" else f"one person (at most {m} record{'s' * (m > 1)} each)"
+        m, who = self.max_rows_per_person, f' by "{self.id_column}"' if self.id_column else ""
+        return "one record" if self.kind == "record" else f"one person{who} with at most {m} record{'s' * (m > 1)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Charge:
         return self.times * self.epsilon**2 / (8 if self.mechanism == "select" else 2)
 
     def __str__(self) -> str:
-        loss = f"epsilon {float(self.epsilon):.4g}" if self.epsilon is not None else f"rho {float(self.rho or 0):.4g}"
+        loss = f"epsilon {float(self.epsilon):.6g}" if self.epsilon is not None else f"rho {float(self.rho or 0):.6g}"
         delta = f", delta {float(self.delta):.3g}" if self.delta else ""
         return f"{self.label}: {self.mechanism}, {self.norm} sensitivity {self.sensitivity}, {self.times} x {loss}{delta}"
 
@@ -194,7 +194,7 @@ class Guarantee:
         change = "adding or removing" if self.relation == "add-remove" else "replacing"
         seen = {"federation": "any message", "local": "a report"}.get(self.trust, "the release")
         factor = f"e^{self.epsilon:.4g}" + (f" (about {math.exp(self.epsilon):.3g})" if self.epsilon < 700 else "")
-        but = f", except with probability {self.delta:.3g}" if self.delta else ""
+        but = f", plus {self.delta:.3g}" if self.delta else ""
         lines = [] if self.valid else ["NOT VALID: " + "; ".join(self.reasons) + ".\n"]
         lines += [f"epsilon = {self.epsilon:.6g}, delta = {self.delta:.3g} for {self.unit}, {change} it; {self.trust} model."]
         lines += [f"Whoever sees {seen}, whatever else they know: {change} {self.unit} makes no outcome"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral, Real
@@ -70,9 +71,25 @@ def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
 
 def domain_width(bounds: Any, center: Any) -> int | None:
     """How many features the domain itself names, if any."""
+    if isinstance(bounds, Mapping):
+        return len(bounds)
     ends = bounds if bounds is not None else (center,)
     sizes = {np.size(end) for end in ends if np.ndim(end) == 1}
     return sizes.pop() if len(sizes) == 1 else None
+
+
+def bounds_by_name(bounds: Mapping[str, Any], names: tuple[str, ...] | None) -> tuple[list[Any], list[Any]]:
+    """(lows, highs) in the order of the columns."""
+    if names is None or set(bounds) != set(names):
+        missing, unknown = sorted(set(names or ()) - set(bounds)), sorted(set(map(str, bounds)) - set(names or ()))
+        raise InvalidValue(
+            f"bounds by name must name exactly the columns in use. Missing: {missing or 'none'}. Unknown: {unknown or 'none'}. "
+            "Choose columns with kveil.read(data, columns=[...])."
+        )
+    pairs = [bounds[name] for name in names]
+    if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
+        raise InvalidValue("bounds by name must be {name: (low, high), ...}.")
+    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
 
 
 def check_domain(bounds: Any, center: Any, radius: Any, n_features: int, bits: int) -> Box | Ball:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any, Literal, Self
 
@@ -17,6 +18,7 @@ from kveil.kernel.loss import Guarantee, Plan, PrivacyUnit, Relation, guarantee,
 from kveil.models._clusterer import EuclideanClusterer
 from kveil.models._task import (
     Task,
+    bounds_by_name,
     check_budget,
     check_choice,
     check_clusters,
@@ -39,12 +41,15 @@ class PrivateKMeans(EuclideanClusterer):
     n_clusters: number of centres.
     epsilon, delta: the promise. delta=0 is pure; with delta > 0 whichever of pure and Gaussian noise is smaller is used.
         epsilon=float("inf") gives the noise-free result and a guarantee that says "none".
-    bounds: public (low, high) of the features: two numbers or two sequences. Rows outside are clipped.
+    bounds: public (low, high) of the features: two numbers, two sequences (lows, highs), or {name: (low, high)}. Rows
+        outside are clipped; a row with a missing or infinite value counts as the middle of the bounds, so fill or drop
+        such rows beforehand, each by itself and with public values.
     center, radius: a public ball instead of bounds; center defaults to 0.
     method: "auto" or "lloyd" (which "auto" picks).
     init: "auto" and "spread" start from centres spread over the domain without looking at data; or a public (k, d) array.
     n_steps: Lloyd steps, fixed beforehand; default 5, or from expected_rows.
-    scaling: None measures distance in the units of the data; "bounds" after mapping the bounds of every feature to [-1, 1].
+    scaling: None measures distance in the units of the data; "bounds" after mapping the bounds of every feature to [-1, 1],
+        which is what columns like age and income want. A scaler fitted on the rows would not be private.
     expected_rows: a public order of magnitude, for choices only. Passing the number of rows of this table would publish it.
     relation: "add-remove" (the number of rows is private) or "replace-one".
     ledger: a Ledger, or the path of one, that this fit is charged to.
@@ -74,7 +79,7 @@ class PrivateKMeans(EuclideanClusterer):
         *,
         epsilon: float = 1.0,
         delta: float = 0.0,
-        bounds: tuple[Number, Number] | None = None,
+        bounds: tuple[Number, Number] | Mapping[str, tuple[float, float]] | None = None,
         center: Number | None = None,
         radius: float | None = None,
         method: Literal["auto", "lloyd"] = "auto",
@@ -109,7 +114,7 @@ class PrivateKMeans(EuclideanClusterer):
         The whole budget is charged before a row is read; what rows hold never raises. `y` is ignored.
         """
         source = read(X)  # files are open, the schema is checked, no row is read
-        method = Lloyd(self._task(source.n_columns, source.unit))
+        method = Lloyd(self._task(source.n_columns, source.unit, source.names))
         source.check(method.task.domain)
         rng = _public_generator(self.random_state)
         plan = method.plan()
@@ -117,18 +122,21 @@ class PrivateKMeans(EuclideanClusterer):
             found = method.run(source, ticket, rng)
         return self._keep(found, method, source, plan, ticket)
 
-    def guarantee(self, n_features: int | None = None) -> Guarantee:
+    def guarantee(self, n_features: int | None = None, *, unit: PrivacyUnit = PrivacyUnit()) -> Guarantee:
         """What `fit` will promise and charge, from the parameters alone.
 
-        n_features: needed only where it cannot be seen from bounds or center and delta > 0.
+        n_features: where bounds or center do not tell. The total is the same without it; the single mechanisms are then those
+            for one feature. With delta > 0 it is needed, because it decides which noise is smaller.
+        unit: that of the source, if people are protected: `kveil.read(...).unit`.
         """
         width = n_features or domain_width(self.bounds, self.center) or getattr(self, "n_features_in_", None)
         if width is None and self.delta:
             raise InvalidValue("which noise is smaller depends on the number of features: pass guarantee(n_features=...).")
-        plan = Lloyd(self._task(width or 1, PrivacyUnit())).plan()
-        return no_guarantee(self.relation, PrivacyUnit(), "curator") if plan is None else guarantee(plan, trust="curator")
+        names = tuple(self.bounds) if isinstance(self.bounds, Mapping) else None
+        plan = Lloyd(self._task(width or 1, unit, names)).plan()
+        return no_guarantee(self.relation, unit, "curator") if plan is None else guarantee(plan, trust="curator")
 
-    def _task(self, n_features: int, unit: PrivacyUnit) -> Task:
+    def _task(self, n_features: int, unit: PrivacyUnit, names: tuple[str, ...] | None = None) -> Task:
         n_clusters = check_clusters(self.n_clusters, n_features)
         epsilon, delta = check_budget(self.epsilon, self.delta)
         if epsilon is None and self.ledger is not None:
@@ -147,7 +155,8 @@ class PrivateKMeans(EuclideanClusterer):
         if self.n_steps is not None:
             n_steps = check_count("n_steps", self.n_steps)
         bits = _bits(rows, loss, n_features) if tuning.bits is None else check_count("bits", tuning.bits)
-        domain = check_domain(self.bounds, self.center, self.radius, n_features, bits)
+        bounds = bounds_by_name(self.bounds, names) if isinstance(self.bounds, Mapping) else self.bounds
+        domain = check_domain(bounds, self.center, self.radius, n_features, bits)
         start = check_start(self.init, n_clusters, n_features)
         return Task(n_clusters, epsilon, delta, domain, self.scaling, self.relation, unit, n_steps, start, tuning.reseed)
 

@@ -43,8 +43,9 @@ def find_bounds(
     Private:      the rows.  Public: the shape, exponents, center, columns, and that a search took place.
     Neighbours:   those of the ledger.
     Sensitivity:  a row adds 1 to one bin of every histogram: L1 <= m histograms (a person with m rows), twice to replace one.
-    Cost:         epsilon, once; all that follows looks at the noisy counts. If no bin stands out, `BoundsNotFound` says so,
-                  and the charge stays spent.
+    Cost:         epsilon, once, on top of what a fit with these bounds costs: whoever sees that release sees the bounds too,
+                  so their promise is the sum, which the ledger keeps. All that follows looks at the noisy counts. If no bin
+                  stands out, `BoundsNotFound` says so, and the charge stays spent.
 
     >>> from kveil import Ledger, find_bounds
     >>> ages = np.random.default_rng(0).uniform(1, 90, size=(5000, 1))
@@ -56,7 +57,7 @@ def find_bounds(
     octaves = Octaves(_center(center, source.n_columns), *_exponents(exponents), _shape(shape))
     source.check(octaves)
     moved = per_person(octaves.n_histograms, source.unit.max_rows_per_person, account.relation)
-    noise = laplace_noise("bounds", moved, floor_epsilon(float(epsilon)), reason="a row is in one bin of each histogram")
+    noise = laplace_noise("bounds", moved, floor_epsilon(epsilon), reason="a row is in one bin of each histogram")
     with account.reserve(Plan((noise.charge,), account.relation, source.unit)) as ticket:
         (raw_counts,) = source.map_reduce(histogram, octaves, grid=octaves)  # (histograms, bins)  secret
         counts, receipt = gate.run(noise, raw_counts, ticket)  # (histograms, bins)  public, charged

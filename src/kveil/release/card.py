@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from kveil._version import __version__
 from kveil.release.table import column_names
 from kveil.release.words import code, escaped, printable
 
@@ -18,7 +19,8 @@ NOT_TO_DO = (
     "Do not add statistics that were not released with it: row counts, cluster sizes, averages or costs computed from the "
     "rows carry no promise, and next to these centres they undo the one above.",
     "Do not fit again on the same rows without counting: every release adds to what is known about them. A ledger counts.",
-    "Do not change bounds or parameters after looking at the rows. They are treated as known to everyone.",
+    "Do not take bounds, parameters, scalers or other preprocessing from the rows, and do not choose among fits by their "
+    "score: the promise treats all of these as known to everyone. Bounds that were found privately cost their own charge.",
     "Do not take the digest in `release.json` for a signature: it finds damage, and does not tell who made the release.",
 )
 
@@ -58,7 +60,8 @@ def _warning(release: Release) -> str:
 def _what(release: Release) -> str:
     k = len(release.centers)
     what = "points of a public universe, given by index" if release.n_features is None else _features(release)
-    weights = "Each carries the noisy share of records near it." if release.weights is not None else "No weights were released."
+    share = "share" if release.guarantee.route == "none" else "noisy share"
+    weights = f"Each carries the {share} of records near it." if release.weights is not None else "No weights were released."
     return f"A release of kveil: {k} {_plural(k, 'centre')} of clusters, {what}. {weights}"
 
 
@@ -104,6 +107,7 @@ def _receipt(release: Release) -> str:
     receipt = release.receipt
     source = "the operating system" if receipt["secure"] else "a script, or no noise at all"
     facts: list[tuple[str, Any]] = [
+        ("made by kveil", __version__),
         ("token", receipt["token"] or "none: nothing was charged"),
         ("ledger", receipt["ledger"] or "none: nobody adds this release to earlier ones"),
         ("draws of noise", receipt["charges"]),
