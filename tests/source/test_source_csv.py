@@ -55,9 +55,33 @@ def test_an_unbalanced_quote_affects_its_own_line_only(rows_of):
     assert rows_of('a,b\n1,2\n3,"4\n5,6\n') == [[1, 2], [3, 4], [5, 6]]
 
 
+@pytest.mark.parametrize("line", [b"8765,M\xfcller,9", b"8765\xff", b"8765,\xed\xa0\x80,1", "8765,Müller,9".encode()])
+def test_a_line_of_the_wrong_length_is_left_out_in_silence_in_whatever_encoding(line, rows_of, capfd):
+    assert rows_of(b"a,b\n1,2\n" + line + b"\n3,\xff\n5,6\n") == [[1, 2], [3, None], [5, 6]]
+    assert rows_of(b"a,b\n1,2\n" + line + b"\n5,6\n") == [[1, 2], [5, 6]]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_pyarrow_refuses_is_split_by_hand(rows_of, monkeypatch):
+    content = b"a,b\n1,2\n\n3\n4,5,6\n\xef\xbb\xbf3,4\n7,\xff\n"
+    usual = rows_of(content)
+
+    def stumble(*args, **options):
+        raise ValueError("row 87654321")
+
+    monkeypatch.setattr(lines.pacsv, "read_csv", stumble)
+    assert rows_of(content) == usual == [[1, 2], [None, 4], [7, None]]
+
+
+def as_line_bytes(cell):
+    cell = cell.encode("utf-8", "surrogatepass") if isinstance(cell, str) else cell
+    return cell.replace(b"\n", b"").replace(b"\r", b"")
+
+
 CELL = st.one_of(
-    st.floats().map(repr), st.integers().map(str), st.text('01.e+-_, "\tnaif\x00\ufeff', max_size=6), st.text(max_size=4)
-).map(lambda cell: cell.encode("utf-8", "surrogatepass").replace(b"\n", b"").replace(b"\r", b""))
+    st.floats().map(repr), st.integers().map(str), st.text('01.e+-_, "\tnaif\x00\ufeff', max_size=6), st.text(max_size=4),
+    st.binary(max_size=4),
+).map(as_line_bytes)  # fmt: skip
 LINE = st.one_of(st.lists(CELL, min_size=2, max_size=2), st.lists(CELL, max_size=4)).map(b",".join)
 
 
@@ -131,6 +155,7 @@ def test_lines_beyond_the_limit_are_left_out_wherever_they_stand(tmp_path, monke
 @pytest.mark.parametrize(
     "content",
     [b"", b"\n1,2\n", b"1,2\n3,4\n", b"a,7654\n1,2\n", b"a,\n1,2\n", b"a,a\n1,2\n", b"nan,b\n1,2\n", b"a,1_0\n",
+     b"NA,b\n1,2\n", b"a, Null \n1,2\n", b"a,n/a\n", b"a,?\n", b"None,b\n",
      b"a,\xff\xfe\n1,2\n", b'a,"b\n1,2\n', "a,b\n1,2\n".encode("utf-16")],
 )  # fmt: skip
 def test_a_first_line_that_is_no_header_is_refused_without_quoting_it(content, rows_of):

@@ -107,7 +107,30 @@ def test_an_array_has_a_numbered_column_of_ids_that_must_be_whole(tmp_path):
     np.savez(tmp_path / "t.npz", x=frame.to_numpy(dtype=float))
     assert seen(read(tmp_path / "t.npz", person=1)) == seen(read(frame, person="id"))
     odd = np.array([[1, 0.5, 1], [1, np.nan, 1], [1, np.inf, 1], [2, -0.0, 2], [2, 0.0, 2], [3, 1e300, 3]])
-    assert np.sum(seen(read(odd, person=1))) == 2  # person 0 and person 1e300
+    assert np.sum(seen(read(odd, person=1))) == 1  # person 0 only
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit"), [(np.float64, 2**53), (np.float32, 2**24), (np.float16, 2**11), (np.longdouble, 2**53)]
+)
+def test_a_float_that_may_stand_for_several_ids_is_no_id(kind, limit):
+    ids = np.array([limit - 1, 1 - limit, limit, -limit, limit + 2], dtype=kind)
+    table = np.stack([np.ones(5, dtype=kind), ids, np.ones(5, dtype=kind)], axis=1)
+    assert np.sum(seen(read(table, person=1))) == 2
+
+
+def test_a_masked_id_is_missing():
+    for kind in (np.int64, np.uint64, np.float64):
+        table = np.ma.array(np.array([[1, 1, 1], [2, 3, 2], [3, 2, 3]], dtype=kind), mask=[[0] * 3, [0, 1, 0], [0] * 3])
+        assert np.sum(seen(read(table, person=1))) == 2
+
+
+def test_lists_have_no_people_since_one_rows_type_would_become_everybodys():
+    table = [[2**53 + i, 1, 1] for i in range(4)]
+    for rows in (table, [*table, [7, 0.5, 1]], [*table, [7, None, 1]], tuple(map(tuple, table))):
+        with pytest.raises(SourceError, match="lists have no type"):
+            read(rows, person=0)
+    assert read(table).n_columns == 3
 
 
 def test_a_dask_array_has_a_numbered_column_of_ids():
@@ -141,10 +164,58 @@ def test_categories_are_ids_and_floats_and_dates_are_not():
             read(visits().astype({"id": kind}), person="id")
 
 
-def test_an_old_pandas_column_of_objects_may_hold_strings_and_nothing_else_counts():
-    ids = ["a"] * 200 + [3, None, ("b",), "c"]
-    frame = pd.DataFrame({"x": 1.0, "id": pd.Series(ids, dtype=object), "y": 2.0})
-    assert np.sum(seen(read(frame, person="id", max_rows_per_person=4))) == 5
+def test_an_old_pandas_column_of_objects_may_hold_strings_and_nothing_else_counts_wherever_it_stands():
+    many, odd = ["a"] * 200, [3, None, ("b",), "c", "\ud800x", 2.5, True]
+    for ids in (many + odd, odd + many, odd[::-1] + many):
+        frame = pd.DataFrame({"x": 1.0, "id": pd.Series(ids, dtype=object), "y": 2.0})
+        assert np.sum(seen(read(frame, person="id", max_rows_per_person=4))) == 6
+
+
+def test_text_that_is_no_utf8_is_an_id_like_any_other():
+    for ids in (pd.array(["a", "\ud800x", "\ud800x", None], dtype=pd.StringDtype("python")),
+                pd.Categorical(pd.array(["a", "\ud800x", "\ud800x", None], dtype=pd.StringDtype("python")))):  # fmt: skip
+        frame = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "id": ids, "y": 1.0})
+        assert np.sum(seen(read(frame, person="id"))) == 2
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [[1, 2, 1, None], ["a", "b", "a", None], [2**63 + 1, 2**63 + 2, 2**63 + 1, None],
+     pd.array([2**60, 2**60 + 1, 2**60, None], dtype="Int64"), pd.array(["a", "b", "a", None], dtype=pd.ArrowDtype(pa.string())),
+     pd.Series(["a", "b", "a", None], dtype=object)],
+)  # fmt: skip
+def test_categories_that_are_integers_or_text_are_exact_ids(ids):
+    ids = pd.Categorical(ids) if not isinstance(ids, list) or isinstance(ids[0], str) else pd.Categorical.from_codes(
+        [0, 1, 0, -1], categories=ids[:2])  # fmt: skip
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "id": ids, "y": 1.0})
+    assert np.sum(seen(read(frame, person="id"))) == 2
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [pd.Categorical([1, "secretname"]), pd.Categorical(["a", ("t", 1)]), pd.Categorical([1, 2**70]), pd.Categorical([1.5, 2]),
+     pd.Categorical([True, False]), pd.Categorical([pd.Timestamp("2020"), pd.Timestamp("2021")])],
+)  # fmt: skip
+def test_categories_that_are_neither_integers_nor_text_are_refused_before_a_row_is_read(ids):
+    with pytest.raises(SourceError, match="integers or strings") as caught:
+        read(pd.DataFrame({"x": [1.0, 2.0], "id": ids}), person="id")
+    assert "secretname" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+def test_arrow_dictionaries_and_wide_integers_are_refused_unless_their_values_are_exact():
+    for values in ([1.5, 2.0], [True, False]):
+        with pytest.raises(SourceError, match="integers or strings"):
+            read(pa.table({"x": [1.0, 2.0], "id": pa.array(values).dictionary_encode()}), person="id")
+    for kind in (pl.Int128, pl.UInt128):
+        wide = pl.DataFrame({"x": [1.0, 2.0], "id": pl.Series([2**100, 1], dtype=kind)})
+        with pytest.raises(SourceError, match="integers or strings"):
+            read(wide, person="id")
+        with pytest.raises(SourceError, match="128"):
+            read(wide)
+    for values in ([1, 2], ["a", "b"]):
+        table = pa.table({"x": [1.0, 2.0], "id": pa.array(values).dictionary_encode(), "y": [1.0, 2.0]})
+        assert np.sum(seen(read(table, person="id"))) == 2
 
 
 def test_ids_of_another_type_in_one_file_of_a_folder_are_refused(tmp_path):

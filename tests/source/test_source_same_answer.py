@@ -5,6 +5,8 @@ import operator
 import threading
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 
@@ -82,7 +84,7 @@ def test_passes_from_the_cache_equal_passes_that_read_again(form, form_of, table
     again._cache.limit = 0
     for _ in range(3):
         assert summary(kept) == summary(again) == expected(rows)
-    assert again._cache._blocks is None
+    assert again._cache._held[1] is None
 
 
 def test_a_cache_given_up_midway_changes_nothing(table, summary, expected):
@@ -99,7 +101,7 @@ def test_the_cache_follows_the_grid(table, summary, expected):
     fine, coarse = Box([-9.0] * 3, [9.0] * 3, bits=20), Ball([0.0] * 3, 2.0, bits=8)
     for domain in (fine, coarse, fine, Box([-9.0] * 3, [9.0] * 3, bits=20)):
         assert summary(source, domain) == expected(rows, domain)
-        assert source._cache._grid is domain
+        assert source._cache._held[0] is domain
 
 
 def test_a_pass_that_failed_leaves_no_half_filled_cache(table, grid, summary, expected):
@@ -154,6 +156,29 @@ def test_objects_that_are_numbers_are_numbers(summary, expected):
 def test_masked_entries_count_as_missing(summary, expected):
     rows = np.ma.MaskedArray([[1.0, 2.0, 3.0], [1.0, 1.0, 1.0]], mask=[[False, True, False], [False] * 3])
     assert summary(read(rows)) == expected(np.array([[1.0, np.nan, 3.0], [1.0, 1.0, 1.0]]))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[1.0, np.ma.masked, 3.0], [1.0, 1.0, 1.0]],
+        [np.ma.array([1, 2, 3], mask=[0, 1, 0]), [1, 1, 1]],
+        np.array([[1.0, np.ma.masked, 3.0], [1.0, 1.0, 1.0]], dtype=object),
+    ],
+)
+def test_masked_cells_of_lists_and_objects_count_as_missing_without_a_warning(rows, summary, expected):
+    assert summary(read(rows)) == expected(np.array([[1.0, np.nan, 3.0], [1.0, 1.0, 1.0]]))
+
+
+def test_a_pandas_column_of_objects_is_judged_by_all_of_its_rows(summary, expected):
+    for numbers in ([None] * 150 + [1.5], [1.5] + [None] * 150):
+        frame = pd.DataFrame({"a": pd.Series(numbers, dtype=object), "b": 0.0, "c": 0.0})
+        assert summary(read(frame)) == expected(frame.to_numpy(dtype=float))
+
+
+def test_a_polars_column_of_objects_that_are_numbers_is_read(summary, expected):
+    frame = pl.DataFrame({"a": pl.Series([1.5, 2], dtype=pl.Object), "b": [0.0, 1.0], "c": [0.0, 1.0]})
+    assert summary(read(frame)) == expected(np.array([[1.5, 0, 0], [2, 1, 1]]))
 
 
 def test_a_longdouble_beyond_float64_neither_raises_nor_warns(summary, expected):

@@ -9,22 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from kveil.errors import InvalidType, SourceError
-from kveil.source import cells
+from kveil.source import cells, ids
 from kveil.source.base import RawRows
-from kveil.source.intake import (
-    Choice,
-    check_columns,
-    check_dimensions,
-    check_id_type,
-    choose,
-    quietly,
-    refuse_complex,
-    refuse_objects,
-)
+from kveil.source.guard import quietly
+from kveil.source.intake import Choice, check_columns, check_dimensions, choose, refuse_complex, refuse_objects, with_ids_of
 from kveil.source.options import Options
 
 
@@ -50,7 +41,8 @@ class ArrayReader:
         block = self._array[part[0] : part[1]]
         features = self.choice.features
         chosen = block if features == tuple(range(block.shape[1])) else block[:, list(features)]
-        yield RawRows(cells.from_array(chosen), _ids(block[:, self.choice.person]) if with_ids else None)
+        people = ids.from_array(block[:, self.choice.person], self.choice.id_kind) if with_ids else None
+        yield RawRows(cells.from_array(chosen), people)
 
 
 def row_ranges(n_rows: int, rows: int) -> list[tuple[int, int]]:
@@ -61,6 +53,11 @@ def row_ranges(n_rows: int, rows: int) -> list[tuple[int, int]]:
 
 def open_array(data: Any, options: Options) -> ArrayReader:
     """A reader of an array, a list of lists, or anything else that NumPy can make an array of."""
+    if isinstance(data, list | tuple) and options.person is not None:
+        raise SourceError(  # NumPy would choose one type for all rows: a single 0.5 would round the ids of everybody
+            "Python lists have no type, so ids of people in them may be rounded. Pass a NumPy array with a dtype, or a data "
+            "frame, in which columns have types of their own."
+        )
     array = _as_array(data)
     choice = check_array(array.ndim, array.shape[-1:], array.dtype, options)
     if array.dtype.kind == "O":
@@ -107,16 +104,28 @@ def check_array(ndim: int, width: Sequence[int], dtype: np.dtype[Any], options: 
         raise InvalidType(f"an array of type {dtype} holds no numbers. Convert it, or pass a frame and choose columns=[...].")
     check_dimensions(ndim)
     check_columns(width[0])
-    if options.person is not None:
-        check_id_type(options.person, dtype.kind in "biuf", str(dtype))
-    return choose(range(width[0]), options)
+    choice = choose(range(width[0]), options)
+    if choice.person is None:
+        return choice
+    return with_ids_of(choice, ids.kind_of_number(dtype) if dtype.kind in "biuf" else None, str(dtype))
 
 
 def _as_array(data: Any) -> NDArray[Any]:
     if isinstance(data, np.ma.MaskedArray):
         return data  # its masked entries become NaN, block by block
     complaint = "the rows are not a table of numbers: all must have the same length. Pass one number a column."
+    if isinstance(data, list | tuple):
+        return quietly(lambda: np.asarray([_without_masks(row) for row in data]), complaint)
     return quietly(lambda: np.asarray(data), complaint)
+
+
+def _without_masks(row: Any) -> Any:
+    """The row with NaN for masked cells, of which NumPy would warn, or which it would unmask."""
+    if isinstance(row, np.ma.MaskedArray):
+        return cells.from_array(row) if row.dtype.kind in "biuf" else row.filled(np.nan)
+    if isinstance(row, list | tuple) and type(np.ma.masked) in map(type, row):
+        return [np.nan if cell is np.ma.masked else cell for cell in row]
+    return row
 
 
 def _header(file: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -132,12 +141,3 @@ def _load_x(path: Path) -> NDArray[Any]:
     with np.load(path, allow_pickle=False) as archive:
         array: NDArray[Any] = archive["x"]
         return array
-
-
-def _ids(column: NDArray[Any]) -> Any:
-    """Ids for arrow: whole numbers, compared exactly; anything else in the column is a missing id."""
-    if column.dtype.kind in "iub":
-        return pa.array(column.astype(np.uint64 if column.dtype == np.uint64 else np.int64))
-    floats = cells.from_array(column)
-    whole = np.isfinite(floats) & (np.floor(floats) == floats)
-    return pa.array(np.where(whole, floats + 0.0, 0.0), mask=~whole)  # adding 0.0 makes one person of 0.0 and -0.0

@@ -14,23 +14,24 @@ class Cache:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._grid: Grid | None = None
-        self._blocks: Sequence[Any] | None = None  # None with a grid: they do not fit
+        # One attribute, read and written once: fits in two threads never pair one's grid with the other's blocks.
+        self._held: tuple[Grid, Sequence[Any] | None] | None = None  # no blocks with a grid: they do not fit
 
     def blocks(self, grid: Grid) -> Sequence[Any] | None:
         """The blocks of a whole pass over this grid, or None."""
-        return self._blocks if self._grid is grid else None
+        held = self._held
+        return held[1] if held is not None and held[0] is grid else None
 
     def begin(self, grid: Grid) -> Filling:
         """A place to put the blocks of a first pass; those of another grid are dropped now."""
-        known_too_large = self._grid is grid and self._blocks is None
-        if self._grid is not grid:
-            self._grid = self._blocks = None
-        return Filling(0 if known_too_large else self.limit)
+        held = self._held
+        if held is not None and held[0] is not grid:
+            held = self._held = None
+        return Filling(0 if held is not None and held[1] is None else self.limit)
 
     def finish(self, grid: Grid, filling: Filling) -> None:
         """Take over the blocks. Call it only when the pass went through all rows."""
-        self._grid, self._blocks = grid, filling.blocks
+        self._held = (grid, filling.blocks)
 
 
 class Filling:

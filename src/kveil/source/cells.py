@@ -16,6 +16,8 @@ Floats = NDArray[np.float64]
 
 def from_array(values: NDArray[Any]) -> Floats:
     """Numbers of any width as float64; masked entries are NaN. A longdouble beyond float64 becomes infinite, silently."""
+    if values.dtype.kind not in "biuf":
+        return from_objects(values) if values.dtype.kind in "OUS" else np.full(values.shape, np.nan)
     with np.errstate(all="ignore"):
         floats = values.astype(np.float64, copy=False)
         return np.ma.filled(floats, np.nan) if isinstance(floats, np.ma.MaskedArray) else np.asarray(floats)
@@ -32,7 +34,13 @@ def object_kinds(values: NDArray[Any]) -> str:
 
 def from_objects(values: NDArray[Any]) -> Floats:
     """Python numbers as float64: None is NaN, and so is whatever has no float, such as a signalling NaN."""
-    return np.array([_from_object(value) for value in values.ravel().tolist()], dtype=np.float64).reshape(values.shape)
+    return from_list(values.ravel().tolist()).reshape(values.shape)
+
+
+def from_list(values: list[Any]) -> Floats:
+    """A column of Python objects as float64, by the same rule; text that says a number is that number."""
+    with np.errstate(all="ignore"):
+        return np.array([_from_object(value) for value in values], dtype=np.float64)
 
 
 def from_arrow(column: Any) -> Floats:
@@ -41,7 +49,7 @@ def from_arrow(column: Any) -> Floats:
         column = column.combine_chunks()
     if isinstance(column, pa.ChunkedArray):  # older pyarrow keeps an empty one chunked
         column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-    if column.type != pa.float64() and not (column.type == pa.float32() and column.null_count == 0):
+    if column.type != pa.float64():
         column = pc.cast(column, pa.float64(), safe=False)  # safe casts raise at integers above 2**53, quoting them
     floats: Floats = column.to_numpy(zero_copy_only=False)
     return floats
@@ -64,21 +72,22 @@ def from_text(column: Any) -> Floats:
 
 
 def _is_missing(kind: type) -> bool:
-    return kind is type(None) or kind.__name__ == "NAType"  # the latter is pandas.NA
+    return kind in (type(None), type(np.ma.masked)) or kind.__name__ == "NAType"  # the latter is pandas.NA
 
 
 def _from_object(value: Any) -> float:
+    if not isinstance(value, Real | Decimal | np.bool_ | str | bytes):  # float would warn of some that it can take
+        return np.nan
     try:
-        with np.errstate(all="ignore"):
-            return float(value)
-    except (TypeError, ValueError, OverflowError):
+        return float(value)
+    except Exception:  # whatever a number of the caller's own making may raise
         return np.nan
 
 
 def _parse(texts: Any) -> Any:
     try:
         return pc.cast(texts, pa.float64())
-    except pa.ArrowInvalid:
+    except pa.ArrowException:  # quotes the cell
         return None
 
 

@@ -2,6 +2,9 @@
 
 Tasks are pure functions of their partition, so after the loss of a worker they run again and the answer is the same.
 Within a task blocks follow one another; the cores are busy with other partitions.
+
+Types are those the collection announces (its meta). A partition that has others is brought to them cell by cell. A task
+that fails all the same returns `Failed`: an error would be logged where it ran, with the rows it was about.
 """
 
 from __future__ import annotations
@@ -9,17 +12,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from dask.base import compute
 from dask.delayed import delayed
 
-from kveil.errors import InvalidType, InvalidValue
+from kveil.errors import InvalidType, InvalidValue, KveilError, SourceError
 from kveil.source.arrays import ArrayReader, check_array
 from kveil.source.base import Combine, Grid, IntArrays, Kernel, Reader, add, check_before_reading, encode, merge, no_codes
 from kveil.source.frames import FrameReader, check_frame
+from kveil.source.guard import quietly
 from kveil.source.intake import Choice, check_dimensions, refuse_objects
 from kveil.source.options import Options
 from kveil.source.people import Fingerprints, kept_rows, matching_rows, row_hashes
@@ -27,6 +31,12 @@ from kveil.source.threads import one_blas_thread
 
 _RETRIES = 5  # of a task that failed; losing a worker does not count as failing
 _FAN_IN = 8
+_COMPLAINT = (
+    "the Dask collection could not be computed: a partition cannot be read, or the cluster failed. What was said about it is "
+    "not told here, because it may quote rows. Compute the collection yourself to see it, and declare its types (dtype, meta)."
+)
+
+T = TypeVar("T")
 
 
 class DaskSource:
@@ -56,9 +66,10 @@ class DaskSource:
             return empty
         job = delayed(Job(self._open_part, self._block_rows, kernel, state, grid, combine), traverse=False)
         kept: Sequence[Any] = [None] * len(self._parts) if self._kept is None else self._kept
-        results = [delayed(summarise)(part, job, rows) for part, rows in zip(self._parts, kept, strict=True)]
+        task = delayed(guarded)
+        results = [task(summarise, part, job, rows) for part, rows in zip(self._parts, kept, strict=True)]
         while len(results) > 1:
-            results = [delayed(merge_all)(results[i : i + _FAN_IN], combine) for i in range(0, len(results), _FAN_IN)]
+            results = [task(merge_all, results[i : i + _FAN_IN], combine) for i in range(0, len(results), _FAN_IN)]
         total: IntArrays | None = _compute(results)[0]
         return empty if total is None else total
 
@@ -80,9 +91,10 @@ class DaskSource:
     @cached_property
     def _kept_fingerprints(self) -> list[Fingerprints]:
         """Which rows stay, a list for each partition: not by place, since a shuffle may order a partition anew each time."""
-        look = delayed(fingerprints)
-        found: list[Fingerprints] = _compute([look(part, self._open_part, self._block_rows) for part in self._parts])
-        masks = kept_rows(found, self.unit.max_rows_per_person)
+        task = delayed(guarded)
+        tasks = [task(fingerprints, part, self._open_part, self._block_rows) for part in self._parts]
+        found: list[Fingerprints] = _compute(tasks)
+        masks = quietly(partial(kept_rows, found, self.unit.max_rows_per_person))
         return [
             Fingerprints(piece.ids.filter(pa.array(mask)), piece.hashes[mask]) for piece, mask in zip(found, masks, strict=True)
         ]
@@ -97,6 +109,18 @@ class Job(NamedTuple):
     state: Any
     grid: Grid
     combine: Combine
+
+
+class Failed:
+    """What a task returns in place of an error."""
+
+
+def guarded(task: Callable[..., T], *arguments: Any) -> T | Failed:
+    """What the task returns, or `Failed`, which tells nothing of why."""
+    try:
+        return quietly(partial(task, *arguments))
+    except KveilError:
+        return Failed()
 
 
 def summarise(part: Any, job: Job, kept: Fingerprints | None) -> IntArrays | None:
@@ -121,9 +145,11 @@ def fingerprints(part: Any, open_part: Callable[[Any], Reader], block_rows: int)
     return Fingerprints(pa.concat_arrays([block.ids for block in blocks]), np.concatenate([row_hashes(b.values) for b in blocks]))
 
 
-def merge_all(results: Sequence[IntArrays | None], combine: Combine) -> IntArrays | None:
+def merge_all(results: Sequence[IntArrays | Failed | None], combine: Combine) -> IntArrays | Failed | None:
     total = None
     for result in results:
+        if isinstance(result, Failed):
+            return result
         total = total if result is None else merge(total, result, combine)
     return total
 
@@ -162,4 +188,7 @@ def _frame_part(choice: Choice, part: Any) -> Reader:
 
 def _compute(tasks: Sequence[Any]) -> list[Any]:
     with one_blas_thread():
-        return list(compute(*tasks, retries=_RETRIES))  # type: ignore[no-untyped-call]
+        results = quietly(lambda: list(compute(*tasks, retries=_RETRIES)), _COMPLAINT)  # type: ignore[no-untyped-call]
+    if any(isinstance(result, Failed) for result in results):
+        raise SourceError(_COMPLAINT)
+    return results

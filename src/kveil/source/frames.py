@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from kveil.errors import InvalidType
-from kveil.source import cells, people
+from kveil.source import columns
 from kveil.source.arrays import row_ranges
 from kveil.source.base import RawRows
-from kveil.source.intake import Choice, check_columns, check_dimensions, check_id_type, check_types, choose, quietly
+from kveil.source.guard import quietly
+from kveil.source.intake import Choice, check_columns, check_dimensions, check_types, choose, with_ids_of
 from kveil.source.options import Options
 
 
@@ -35,8 +36,8 @@ class FrameReader:
         piece = self._frame[part[0] : part[1]]
         values = np.empty((len(piece), self.n_columns), order="F")
         for place, name in enumerate(self.choice.features):
-            values[:, place] = _floats(piece.get_column(name))
-        yield RawRows(values, _ids(piece.get_column(self.choice.person)) if with_ids else None)
+            values[:, place] = columns.floats(piece.get_column(name))
+        yield RawRows(values, columns.exact_ids(piece.get_column(self.choice.person), self.choice.id_kind) if with_ids else None)
 
 
 def is_frame(data: Any) -> bool:
@@ -63,37 +64,8 @@ def check_frame(data: Any, options: Options, *, may_look: bool = True) -> Choice
     frame = quietly(lambda: nw.from_native(data, eager_only=True), complaint)
     check_columns(len(frame.columns))
     choice = choose(frame.columns, options)
-    check_types({name: _refusal(frame.get_column(name), may_look) for name in choice.features})
-    if choice.person is not None:
-        dtype = frame.schema[choice.person]
-        check_id_type(choice.person, dtype.is_integer() or dtype in (nw.String, nw.Categorical, nw.Enum), str(dtype))
-    return choice
-
-
-def _refusal(column: Any, may_look: bool) -> str | None:
-    """Why a column cannot be a feature: its type, or None if it holds numbers."""
-    dtype = column.dtype
-    if dtype.is_numeric() or dtype == nw.Boolean:
-        return None
-    if dtype == nw.Object and may_look:
-        kind = cells.object_kinds(column.to_numpy())
-        return {"numbers": None, "complex": "complex"}.get(kind, "objects that are not all numbers")
-    return str(column.to_native().dtype) if dtype == nw.Unknown and column.implementation.is_pandas_like() else str(dtype)
-
-
-def _floats(column: Any) -> cells.Floats:
-    if not column.implementation.is_pandas_like():
-        return cells.from_arrow(column.to_arrow())
-    if column.dtype == nw.Object:
-        return cells.from_objects(column.to_numpy())
-    with np.errstate(all="ignore"):
-        floats: cells.Floats = column.to_native().to_numpy(dtype=np.float64, na_value=np.nan)
-    return floats
-
-
-def _ids(column: Any) -> Any:
-    if column.implementation.is_pandas_like() and column.to_native().dtype == object:
-        # Older pandas keeps strings as objects, and only some were looked at: whatever is no string is a missing id.
-        texts = [value.encode("utf-8", "surrogatepass") if isinstance(value, str) else None for value in column.to_list()]
-        return pa.array(texts, pa.large_binary())
-    return people.exact_ids(column.to_arrow())
+    check_types({name: columns.refusal(frame.get_column(name), may_look) for name in choice.features})
+    if choice.person is None:
+        return choice
+    people = frame.get_column(choice.person)
+    return with_ids_of(choice, columns.id_kind(people), columns.type_name(people))

@@ -6,30 +6,19 @@ rows or their number, travels along on the error.
 
 from __future__ import annotations
 
-import struct
-import zipfile
-import zlib
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn, TypeVar
-
-import pyarrow as pa
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn
 
 from kveil.errors import InvalidType, InvalidValue, SourceError
 from kveil.source.options import Options
 
-T = TypeVar("T")
-
-READ_ERRORS = (  # what libraries raise at a file they cannot read
-    pa.ArrowException, OSError, ValueError, TypeError, KeyError, EOFError, RuntimeError,
-    zipfile.BadZipFile, zlib.error, struct.error,
-)  # fmt: skip
-
 
 class Choice(NamedTuple):
-    """The columns to read, in order, and the column of ids, which is never a feature."""
+    """The columns to read, in order, and the column of ids, which is never a feature, with the type ids are compared in."""
 
     features: tuple[Any, ...]
     person: Any = None
+    id_kind: str = ""  # one of those in ids.py, fixed by the schema, if there is a person
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -83,12 +72,14 @@ def check_types(kinds: Mapping[Any, str | None]) -> None:
         raise SourceError(f"these columns do not hold numbers: {which}. Drop them, or name the numeric ones with columns=[...].")
 
 
-def check_id_type(name: Any, is_exact: bool, kind: str) -> None:
-    if not is_exact:
+def with_ids_of(choice: Choice, kind: str | None, type_name: str) -> Choice:
+    """The choice with the kind of its ids; a `kind` of None is refused."""
+    if kind is None:
         raise SourceError(
-            f"the ids of people in {_quoted(name)} are of type {kind}. They must compare exactly, so convert the column to "
-            "integers or strings."
+            f"the ids of people in {_quoted(choice.person)} are of type {type_name}. They must compare exactly, so convert the "
+            "column to integers or strings."
         )
+    return choice._replace(id_kind=kind)
 
 
 def refuse_complex() -> NoReturn:
@@ -100,15 +91,6 @@ def refuse_objects(where: str) -> NoReturn:
         f"every cell of {where} argument must be a real number, not a string or another object in place of a number. "
         "Convert text to numbers first, or pass a frame and choose columns=[...]."
     )
-
-
-def quietly(action: Callable[[], T], complaint: str) -> T:
-    """What `action` returns, or a `SourceError` that carries nothing of the original error, which may quote rows."""
-    try:
-        return action()
-    except READ_ERRORS:
-        failed = SourceError(complaint)
-    raise failed  # out here, so that the original is not kept as its context
 
 
 def _quoted(name: Any) -> str:

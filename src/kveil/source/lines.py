@@ -24,13 +24,13 @@ def split_cells(block: bytes, n_fields: int, wanted: Sequence[int]) -> list[Any]
     """The wanted columns of a block of whole lines, in the order of the lines, as arrow strings that may not be UTF-8."""
     if b"\r" in block:
         block = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    if b'"' not in block and not _has_long_line(block):
+    if b'"' not in block and _is_utf8(block) and not _has_long_line(block):
         return _plain_cells(block, n_fields, wanted)
     return _mixed_cells(block.split(b"\n"), n_fields, wanted)
 
 
 def _mixed_cells(lines: list[bytes], n_fields: int, wanted: Sequence[int]) -> list[Any]:
-    """Plain lines go the fast way, the others one by one; then both are put back in order."""
+    """Plain lines of the right length go the fast way, quoted ones one by one; then both are put back in order."""
     plain: list[int] = []
     quoted: list[int] = []
     rows: list[list[bytes]] = []
@@ -59,9 +59,18 @@ def split_quoted(line: bytes) -> list[bytes]:
 
 
 def _plain_cells(block: bytes, n_fields: int, wanted: Sequence[int]) -> list[Any]:
-    """Lines without quotes, by pyarrow: split at commas, lines of another length skipped."""
+    """Lines without quotes: split at commas, lines of another length skipped. By pyarrow, or by hand should it refuse."""
     if not block.strip(b"\n"):
         return [pa.array([], pa.string()) for _ in wanted]
+    try:
+        return _by_pyarrow(block, n_fields, wanted)
+    except Exception:  # its message may quote a line
+        pass
+    return _by_hand(block, n_fields, wanted)
+
+
+def _by_pyarrow(block: bytes, n_fields: int, wanted: Sequence[int]) -> list[Any]:
+    """Skipped lines must be UTF-8: pyarrow decodes them for the handler, and complains of those it cannot, quoting them."""
     if block.startswith(_BOM):
         block = b"\n" + block  # only the file may begin with a byte order mark; here pyarrow would drop it from a cell
     names = [str(place) for place in range(n_fields)]
@@ -82,8 +91,23 @@ def _skip(row: Any) -> str:
     return "skip"
 
 
+def _by_hand(block: bytes, n_fields: int, wanted: Sequence[int]) -> list[Any]:
+    rows = [line.split(b",") for line in block.split(b"\n") if line and line.count(b",") == n_fields - 1]
+    return [pa.array([row[place] for row in rows], pa.binary()).view(pa.string()) for place in wanted]
+
+
 def _whole(column: Any) -> Any:
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def _is_utf8(block: bytes) -> bool:
+    if block.isascii():
+        return True
+    try:
+        block.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _has_long_line(block: bytes) -> bool:

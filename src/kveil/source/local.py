@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from kveil.source.base import Combine, Grid, IntArrays, Kernel, Reader, add, check_before_reading, encode, merge, no_codes
 from kveil.source.cache import Cache, Filling
+from kveil.source.guard import each_quietly, quietly
 from kveil.source.options import Options
 from kveil.source.people import Fingerprints, kept_rows, row_hashes
 from kveil.source.threads import run
@@ -65,7 +66,7 @@ class LocalSource:
 
     @cached_property
     def _parts(self) -> Sequence[Any]:
-        return self._reader.parts(self._block_rows)
+        return quietly(partial(self._reader.parts, self._block_rows))
 
     @property
     def _kept(self) -> list[NDArray[np.bool_]] | None:
@@ -81,23 +82,24 @@ class LocalSource:
 
         def look(todo: Iterator[tuple[int, Any]]) -> None:
             for number, part in todo:
-                blocks = self._reader.blocks(part, self._block_rows, True)
-                found[number] = [Fingerprints(block.ids, row_hashes(block.values)) for block in blocks]
+                blocks = each_quietly(self._reader.blocks(part, self._block_rows, True))
+                found[number] = [Fingerprints(block.ids, quietly(partial(row_hashes, block.values))) for block in blocks]
 
         run(look, enumerate(self._parts))
         in_order = [found[number] for number in range(len(found))]
-        masks = iter(kept_rows([piece for pieces in in_order for piece in pieces], self.unit.max_rows_per_person))
+        pieces_in_order = [piece for pieces in in_order for piece in pieces]
+        masks = iter(quietly(partial(kept_rows, pieces_in_order, self.unit.max_rows_per_person)))
         return [np.concatenate([np.empty(0, dtype=np.bool_), *(next(masks) for _ in pieces)]) for pieces in in_order]
 
     def _encoded(self, parts: Iterator[Any], grid: Grid, filling: Filling) -> Iterator[Any]:
         for part, kept in parts:
             done = 0
-            for block in self._reader.blocks(part, self._block_rows, False):
+            for block in each_quietly(self._reader.blocks(part, self._block_rows, False)):
                 n_rows = block.values.shape[0]
                 values = block.values if kept is None else block.values[kept[done : done + n_rows]]
                 done += n_rows
                 if values.shape[0]:
-                    codes = encode(grid, values)
+                    codes = quietly(partial(encode, grid, values))
                     filling.add(codes)
                     yield codes
 

@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kveil.errors import SourceError
-from kveil.source import cells, people
+from kveil.source import cells, ids
 from kveil.source.base import RawRows
-from kveil.source.intake import Choice, check_columns, check_id_type, check_types, choose, quietly
+from kveil.source.guard import each_quietly, quietly
+from kveil.source.intake import Choice, check_columns, check_types, choose, with_ids_of
 from kveil.source.options import Options
 
 _INDEX = ("__index_level_", "__null_dask_index__")  # the index of a frame, which pandas and Dask store as a column
@@ -40,14 +41,14 @@ class ParquetReader:
         wanted = [*self.choice.features, *([self.choice.person] if with_ids else [])]
         with quietly(partial(_open, path), complaint) as file:
             batches = file.iter_batches(batch_size=rows, row_groups=[group], columns=wanted, use_threads=False)
-            while (batch := quietly(partial(next, batches, None), complaint)) is not None:
+            for batch in each_quietly(batches, complaint):
                 yield self._rows(batch, with_ids)
 
     def _rows(self, batch: Any, with_ids: bool) -> RawRows:
         values = np.empty((batch.num_rows, self.n_columns), order="F")
         for place, name in enumerate(self.choice.features):
             values[:, place] = cells.from_arrow(batch.column(name))
-        return RawRows(values, people.exact_ids(batch.column(self.choice.person)) if with_ids else None)
+        return RawRows(values, ids.from_arrow(batch.column(self.choice.person), self.choice.id_kind) if with_ids else None)
 
 
 def open_parquet(path: Path, options: Options) -> ParquetReader:
@@ -89,22 +90,14 @@ def _check_schemas(schemas: Sequence[Any], options: Options) -> Choice:
     choice = choose(names, options)
     for schema in schemas:
         check_types({name: _refusal(schema.field(name).type) for name in choice.features})
-    if choice.person is not None:
-        kinds = {_id_kind(schema.field(choice.person).type) for schema in schemas}
-        agreed = len(kinds) == 1 and None not in kinds
-        check_id_type(choice.person, agreed, " or ".join(sorted({str(schema.field(choice.person).type) for schema in schemas})))
-    return choice
+    if choice.person is None:
+        return choice
+    types = [schema.field(choice.person).type for schema in schemas]
+    kinds = {ids.kind_of_arrow(type_) for type_ in types}
+    return with_ids_of(choice, kinds.pop() if len(kinds) == 1 else None, " or ".join(sorted(set(map(str, types)))))
 
 
 def _refusal(kind: Any) -> str | None:
     known = pa.types
     is_number = known.is_floating(kind) or known.is_integer(kind) or known.is_boolean(kind) or known.is_decimal(kind)
     return None if is_number else str(kind)
-
-
-def _id_kind(kind: Any) -> str | None:
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    if pa.types.is_integer(kind):
-        return "uint64" if pa.types.is_uint64(kind) else "int64"
-    return "text" if pa.types.is_string(kind) or pa.types.is_large_string(kind) else None

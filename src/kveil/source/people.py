@@ -31,23 +31,13 @@ class Fingerprints(NamedTuple):
     hashes: NDArray[np.uint64]
 
 
-def exact_ids(column: Any) -> Any:
-    """A column of ids in the one type its kind is compared in: 64-bit integers, or bytes."""
-    if isinstance(column, pa.ChunkedArray):
-        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if pa.types.is_integer(column.type):
-        return column if pa.types.is_uint64(column.type) else pc.cast(column, pa.int64())
-    return column if pa.types.is_floating(column.type) else pc.cast(column, pa.large_binary())
-
-
 def row_hashes(values: Floats) -> NDArray[np.uint64]:
     """A 64-bit hash of every row, from the bits of its float64 cells; all NaNs are one, and so are 0.0 and -0.0."""
     hashes = np.full(len(values), SALT, dtype=np.uint64)
     for column in values.T:
-        bits = np.where(np.isnan(column), _NAN, (column + 0.0).view(np.uint64))
-        hashes = _mix(hashes ^ bits)
+        with np.errstate(all="ignore"):  # adding to a signalling NaN would warn
+            numbers = column + 0.0
+        hashes = _mix(hashes ^ np.where(np.isnan(column), _NAN, numbers.view(np.uint64)))
     return hashes
 
 

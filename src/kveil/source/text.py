@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kveil.errors import SourceError
-from kveil.source import cells, people
+from kveil.source import cells, ids
 from kveil.source.base import RawRows
-from kveil.source.intake import Choice, check_types, choose, quietly
+from kveil.source.guard import quietly
+from kveil.source.intake import Choice, check_types, choose
 from kveil.source.lines import LONGEST_LINE, split_cells, split_quoted
 from kveil.source.options import Options
 
@@ -54,9 +55,9 @@ class CsvReader:
         values = np.empty((len(columns[0]), self.n_columns), order="F")
         for place in range(self.n_columns):
             values[:, place] = cells.from_text(columns[place])
-        ids = _ids(columns[-1]) if with_ids else None
+        people = _ids(columns[-1]) if with_ids else None
         for start in range(0, len(values), rows):
-            yield RawRows(values[start : start + rows], None if ids is None else ids.slice(start, rows))
+            yield RawRows(values[start : start + rows], None if people is None else people.slice(start, rows))
 
 
 def open_csv(path: Path, options: Options) -> CsvReader:
@@ -86,16 +87,17 @@ def _check_header(layout: Layout) -> None:
     names = layout.names
     if not names or any(_looks_like_data(name) for name in names) or len(set(names)) < len(names):
         raise SourceError(  # what stands there may be a row, so it is not quoted
-            f"the first line of {layout.path} is not a header: every column needs a name of its own that is not a number. "
+            f"the first line of {layout.path} is not a header: every column needs a name of its own, no number and no NA. "
             "Put a line of names first (from pandas: to_csv(path, index=False))."
         )
 
 
 def _looks_like_data(name: str) -> bool:
+    """Whether a cell of the first line is a number or stands for a missing one, and so is no name."""
     try:
         float(name)
     except ValueError:
-        return not name
+        return name.lower().encode() in _MISSING
     return True
 
 
@@ -139,4 +141,4 @@ def _is_text(column: Any) -> bool:
 def _ids(column: Any) -> Any:
     """Ids as they are written, blanks around them removed; an empty one is missing."""
     trimmed = pc.ascii_trim_whitespace(column)
-    return people.exact_ids(pc.if_else(pc.equal(trimmed, ""), None, trimmed))
+    return ids.from_arrow(pc.if_else(pc.equal(trimmed, ""), None, trimmed), ids.TEXT)
