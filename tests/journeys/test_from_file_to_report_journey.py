@@ -62,7 +62,7 @@ def fit(out, epsilon="1"):
 
 def test_the_fit_says_whom_it_protects_and_how_well(clinic):
     said = (clinic / "fit.txt").read_text()
-    assert said.startswith("3 centres of 2 feature(s) saved at habits\n")
+    assert said.startswith("3 centres of 2 feature(s) saved at habits.\n")
     assert 'epsilon = 1, delta = 0 for one person by "id" with at most 3 records, adding or removing it; curator model.' in said
 
 
@@ -94,7 +94,7 @@ def test_the_card_says_what_a_reviewer_wants_to_see(clinic):
         'epsilon = 1, delta = 0 for one person by "id" with at most 3 records, adding or removing it; curator model.',
         "k-norm",
         "discrete-laplace",
-        "bounds and other parameters come from public knowledge",
+        "bounds, parameters and preprocessing come from public knowledge",
         "- bounds: `[[0.0, 0.0], [24.0, 120.0]]`",
         "- n_clusters: `3`",
         "- n_steps: `5`",
