@@ -60,7 +60,7 @@ def test_json_is_one_object_that_matches_the_saved_release(kveil, csv, tmp_path)
     told, release = json.loads(outcome.out), library.load(tmp_path / "out")
     assert told == {
         "release": str(tmp_path / "out"),
-        "method": "lloyd",
+        "method": "tree",
         "centers": release.centers.tolist(),
         "weights": release.weights.tolist(),
         "features": ["age", "height"],

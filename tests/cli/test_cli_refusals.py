@@ -273,7 +273,7 @@ class TestUnforeseen:
             def run(*_, **__):
                 raise error
 
-            monkeypatch.setattr("kveil.models.lloyd.Lloyd.run", run)
+            monkeypatch.setattr("kveil.models.tree.Tree.run", run)
 
         return breaks
 

@@ -97,7 +97,7 @@ def test_the_card_says_what_a_reviewer_wants_to_see(clinic):
         "bounds, parameters and preprocessing come from public knowledge",
         "- bounds: `[[0.0, 0.0], [24.0, 120.0]]`",
         "- n_clusters: `3`",
-        "- n_steps: `5`",
+        "- n_clusters: `3`",
         '- scaling: `"bounds"`',
         '- relation: `"add-remove"`',
         "| hour | minutes | weight |",

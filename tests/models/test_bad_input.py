@@ -193,11 +193,12 @@ CONTENTS = {
 @pytest.mark.parametrize("name", CONTENTS)
 @pytest.mark.parametrize("domain", [{"bounds": (0.0, 1.0)}, {"radius": 1.0}], ids=["box", "ball"])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_what_rows_hold_never_raises_warns_or_changes_a_shape(name, domain, delta):
+@pytest.mark.parametrize("method", ["lloyd", "tree"])
+def test_what_rows_hold_never_raises_warns_or_changes_a_shape(name, domain, delta, method):
     X = CONTENTS[name]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = PrivateKMeans(4, delta=delta, n_steps=3, **domain).fit(X)
+        model = PrivateKMeans(4, delta=delta, method=method, **domain).fit(X)
         assert model.cluster_centers_.shape == (4, 2)
         assert np.isfinite(model.cluster_centers_).all()
         assert model.cluster_weights_.shape == (4,)

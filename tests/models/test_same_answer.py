@@ -67,6 +67,26 @@ def test_containers_and_files_do_not_matter(rows, expected, tmp_path):
         assert centers_of(X) == expected, type(X)
 
 
+@pytest.mark.parametrize(
+    "shape",
+    [{}, {"bounds": None, "radius": 4.0, "delta": 1e-6}, {"bounds": ([-5, -1, -3], [5, 2, 3])}, {"wide": True, "delta": 1e-6}],
+    ids=["low", "ball", "uneven", "projected"],
+)
+def test_the_tree_does_not_depend_on_order_partitions_threads_or_engine(rows, shape, monkeypatch, tmp_path):
+    shape = {"n_steps": None, "method": "tree", "epsilon": 2.0, **shape}
+    X = np.hstack([rows] * 7) if shape.pop("wide", False) else rows
+    whole = centers_of(X, **shape)
+    assert centers_of(np.random.default_rng(0).permutation(X), **shape) == whole
+    assert centers_of(np.asfortranarray(X[::-1]), **shape) == whole
+    dask = pytest.importorskip("dask.array")
+    assert centers_of(dask.from_array(X, chunks=(3000, 2)), **shape) == whole
+    names = [f"x{i}" for i in range(X.shape[1])]
+    pd.DataFrame(X, columns=names).to_parquet(tmp_path / "rows.parquet", row_group_size=700)
+    for threads in ("1", "2"):
+        monkeypatch.setenv("KVEIL_THREADS", threads)
+        assert centers_of(kveil.read(tmp_path / "rows.parquet", memory="2MB"), **shape) == whole
+
+
 def test_a_ball_and_the_gaussian_do_not_depend_on_partitions_either(rows):
     shape = {"bounds": None, "radius": 4.0, "delta": 1e-6, "epsilon": 0.5}
     wide = np.hstack([rows, rows])

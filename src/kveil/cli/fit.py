@@ -32,6 +32,7 @@ class Scaling(StrEnum):
 
 class Method(StrEnum):
     auto = "auto"
+    tree = "tree"
     lloyd = "lloyd"
 
 

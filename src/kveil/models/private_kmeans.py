@@ -28,11 +28,13 @@ from kveil.models._task import (
     domain_width,
 )
 from kveil.models.lloyd import Found, Lloyd, default_steps
+from kveil.models.tree import Tree, tree_bits
 from kveil.release import Release
 from kveil.source import Source, read
 from kveil.tuning import Lloyd as LloydTuning
 
 Number = float | ArrayLike
+METHODS: dict[str, type[Lloyd] | type[Tree]] = {"lloyd": Lloyd, "tree": Tree}
 
 
 class PrivateKMeans(EuclideanClusterer):
@@ -45,7 +47,8 @@ class PrivateKMeans(EuclideanClusterer):
         outside are clipped; a row with a missing or infinite value counts as the middle of the bounds, so fill or drop
         such rows beforehand, each by itself and with public values.
     center, radius: a public ball instead of bounds; center defaults to 0.
-    method: "auto" or "lloyd" (which "auto" picks).
+    method: "tree" (noisy counts of a public tree, then relative steps), "lloyd" (DP-Lloyd), or "auto": the tree for dense rows;
+        DP-Lloyd for sparse ones, or if init, n_steps or tuning are given, which belong to it.
     init: "auto" and "spread" start from centres spread over the domain without looking at data; or a public (k, d) array.
     n_steps: Lloyd steps, fixed beforehand; default 5, or from expected_rows.
     scaling: None measures distance in the units of the data; "bounds" after mapping the bounds of every feature to [-1, 1],
@@ -82,7 +85,7 @@ class PrivateKMeans(EuclideanClusterer):
         bounds: tuple[Number, Number] | Mapping[str, tuple[float, float]] | None = None,
         center: Number | None = None,
         radius: float | None = None,
-        method: Literal["auto", "lloyd"] = "auto",
+        method: Literal["auto", "tree", "lloyd"] = "auto",
         init: Literal["auto", "spread"] | ArrayLike = "auto",
         n_steps: int | None = None,
         scaling: Literal["bounds"] | None = None,
@@ -114,13 +117,14 @@ class PrivateKMeans(EuclideanClusterer):
         The whole budget is charged before a row is read; what rows hold never raises. `y` is ignored.
         """
         source = read(X)  # files are open, the schema is checked, no row is read
-        method = Lloyd(self._task(source.n_columns, source.unit, source.names))
+        used, why = self._pick(source.is_sparse)
+        method = METHODS[used](self._task(used, source.n_columns, source.unit, source.names))
         source.check(method.task.domain)
         rng = _public_generator(self.random_state)
         plan = method.plan()
         with self._reserve(plan) as ticket:  # the whole plan is spent here
             found = method.run(source, ticket, rng)
-        return self._keep(found, method, source, plan, ticket)
+        return self._keep(found, method.task, source, plan, ticket, {"asked": self.method, "used": used, "why": why})
 
     def guarantee(self, n_features: int | None = None, *, unit: PrivacyUnit = PrivacyUnit()) -> Guarantee:
         """What `fit` will promise and charge, from the parameters alone.
@@ -133,15 +137,28 @@ class PrivateKMeans(EuclideanClusterer):
         if width is None and self.delta:
             raise InvalidValue("which noise is smaller depends on the number of features: pass guarantee(n_features=...).")
         names = tuple(self.bounds) if isinstance(self.bounds, Mapping) else None
-        plan = Lloyd(self._task(width or 1, unit, names)).plan()
+        used, _ = self._pick(is_sparse=False)
+        plan = METHODS[used](self._task(used, width or 1, unit, names)).plan()
         return no_guarantee(self.relation, unit, "curator") if plan is None else guarantee(plan, trust="curator")
 
-    def _task(self, n_features: int, unit: PrivacyUnit, names: tuple[str, ...] | None = None) -> Task:
+    def _pick(self, is_sparse: bool) -> tuple[str, str]:
+        """Which method, and why: from public facts alone."""
+        check_choice("method", self.method, ("auto", "tree", "lloyd"))
+        if self.method == "tree" and is_sparse:
+            raise InvalidValue('method="tree" takes dense rows. Use method="lloyd" for sparse ones, or pass a dense table.')
+        if self.method != "auto":
+            return self.method, "it was asked for"
+        if is_sparse:
+            return "lloyd", "rows are sparse"
+        if self.n_steps is not None or not isinstance(self.init, str) or self.tuning is not None:
+            return "lloyd", "n_steps, init and tuning belong to it"
+        return "tree", "it is the best for dense rows"
+
+    def _task(self, used: str, n_features: int, unit: PrivacyUnit, names: tuple[str, ...] | None = None) -> Task:
         n_clusters = check_clusters(self.n_clusters, n_features)
         epsilon, delta = check_budget(self.epsilon, self.delta)
         if epsilon is None and self.ledger is not None:
             raise InvalidValue("epsilon=inf adds no noise, so there is nothing to charge. Leave out the ledger, or give epsilon.")
-        check_choice("method", self.method, ("auto", "lloyd"))
         check_choice("relation", self.relation, ("add-remove", "replace-one"))
         check_choice("scaling", self.scaling, (None, "bounds"))
         tuning = LloydTuning() if self.tuning is None else self.tuning
@@ -154,7 +171,8 @@ class PrivateKMeans(EuclideanClusterer):
         n_steps = default_steps(rows, loss, n_clusters, n_features)
         if self.n_steps is not None:
             n_steps = check_count("n_steps", self.n_steps)
-        bits = _bits(rows, loss, n_features) if tuning.bits is None else check_count("bits", tuning.bits)
+        default_bits = tree_bits(n_features) if used == "tree" else _bits(rows, loss, n_features)
+        bits = default_bits if tuning.bits is None else check_count("bits", tuning.bits)
         bounds = bounds_by_name(self.bounds, names) if isinstance(self.bounds, Mapping) else self.bounds
         domain = check_domain(bounds, self.center, self.radius, n_features, bits)
         start = check_start(self.init, n_clusters, n_features)
@@ -173,7 +191,9 @@ class PrivateKMeans(EuclideanClusterer):
             raise InvalidType("ledger must be a kveil Ledger, the path of one, or None.")
         return Ledger.open(self.ledger).reserve(plan)
 
-    def _keep(self, found: Found, method: Lloyd, source: Source, plan: Plan | None, ticket: Ticket | None) -> Self:
+    def _keep(
+        self, found: Found, task: Task, source: Source, plan: Plan | None, ticket: Ticket | None, method: dict[str, str]
+    ) -> Self:
         """Put on the object what may leave the house, and nothing else."""
         receipt: dict[str, Any] = {"token": None, "ledger": None, "charges": 0, "secure": False}
         if plan is None or ticket is None:
@@ -187,7 +207,7 @@ class PrivateKMeans(EuclideanClusterer):
                 "secure": all(r.secure for r in ticket.receipts),
             }
         self.cluster_centers_, self.cluster_weights_ = found.centers, found.weights
-        self.method_, self.n_features_in_, self._domain = "lloyd", source.n_columns, method.task.domain
+        self.method_, self.n_features_in_, self._domain = method["used"], source.n_columns, task.domain
         if source.names is not None:
             self.feature_names_in_: NDArray[Any] = np.array(source.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
@@ -199,9 +219,9 @@ class PrivateKMeans(EuclideanClusterer):
             guarantee=self.guarantee_,
             receipt=receipt,
             kind=type(self).__name__,
-            method={"asked": self.method, "used": self.method_, "why": "the only method so far"},
-            parameters=_public_parameters(method.task),
-            notes=found.notes,
+            method=method,
+            parameters=_public_parameters(task, self.method_),
+            notes=(*found.notes, *_draws(plan, ticket)),
         )
         return self
 
@@ -225,7 +245,14 @@ def _bits(expected_rows: Any, epsilon: float, n_features: int) -> int:
     return 20 if expected_rows is not None and expected_rows * epsilon >= 2**16 and n_features <= 2**13 else 16
 
 
-def _public_parameters(task: Task) -> dict[str, Any]:
+def _draws(plan: Plan | None, ticket: Ticket | None) -> tuple[str, ...]:
+    """What a shared-out budget was spent on, draw by draw; the plan lists the others."""
+    if plan is None or ticket is None or all(charge.mechanism != "given" for charge in plan.charges):
+        return ()
+    return tuple(f"drawn: {receipt.charge}" for receipt in ticket.receipts)
+
+
+def _public_parameters(task: Task, used: str) -> dict[str, Any]:
     """What a reader of the release needs to use it: everything here was known before the data."""
     domain = task.domain
     place: dict[str, Any] = (
@@ -233,6 +260,7 @@ def _public_parameters(task: Task) -> dict[str, Any]:
         if hasattr(domain, "radius")
         else {"bounds": [domain.lower.tolist(), domain.upper.tolist()]}
     )
+    steps = {"n_steps": task.n_steps, "init": "spread" if task.start is None else task.start.tolist()}
     return {
         "n_clusters": task.n_clusters,
         "epsilon": "inf" if task.epsilon is None else float(task.epsilon),
@@ -241,6 +269,5 @@ def _public_parameters(task: Task) -> dict[str, Any]:
         "bits": domain.bits,
         "scaling": task.scaling,
         "relation": task.relation,
-        "n_steps": task.n_steps,
-        "init": "spread" if task.start is None else task.start.tolist(),
+        **(steps if used == "lloyd" else {}),
     }

@@ -48,6 +48,7 @@ class Source(Protocol):
     n_columns: int
     unit: PrivacyUnit
     max_rows: int
+    is_sparse: bool
 
     def partitions(self) -> Sequence[Any]: ...
 

@@ -44,7 +44,7 @@ class DaskSource:
 
     def __init__(self, parts: Sequence[Any], open_part: Callable[[Any], Reader], choice: Choice, options: Options) -> None:
         self.names, self.n_columns = choice.names, len(choice.features)
-        self.unit, self.max_rows = options.unit, options.max_rows
+        self.unit, self.max_rows, self.is_sparse = options.unit, options.max_rows, False
         self._parts = parts
         self._open_part = open_part
         self._block_rows = options.block_rows(self.n_columns)

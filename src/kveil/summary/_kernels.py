@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
 from numba import njit
 
 
@@ -26,3 +28,89 @@ def add_sparse_rows(values: Any, columns: Any, starts: Any, owner: Any, counts: 
         counts[c] += 1
         for j in range(starts[i], starts[i + 1]):
             sums[c, columns[j]] += values[j]
+
+
+@njit(cache=True, nogil=True)
+def shrink_rows(rows: Any, radius: int) -> None:
+    """Make every row's norm at most `radius`, in integers: the divisor exceeds the norm by at least 1, and rounding is
+    towards 0."""
+    n_rows, n_columns = rows.shape
+    for i in range(n_rows):
+        square = 0
+        for j in range(n_columns):
+            square += rows[i, j] * rows[i, j]
+        if square > radius * radius:
+            divisor = int(math.sqrt(float(square))) + 2
+            for j in range(n_columns):
+                part = abs(rows[i, j]) * radius // divisor
+                rows[i, j] = part if rows[i, j] >= 0 else -part
+
+
+@njit(cache=True, nogil=True)
+def add_squares(rows: Any, scale: int, top: int, sums: Any) -> None:
+    """Add the square of every coordinate, after bringing `scale` down to `top`, rounding towards 0."""
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            part = abs(rows[i, j]) * top // scale
+            sums[j] += part * part
+
+
+@njit(cache=True, nogil=True)
+def add_lengths(rows: Any, edges: Any, counts: Any) -> None:
+    """Count rows by squared norm: bin b holds squares in (edges[b+1], edges[b]], edges descending; the last bin the rest."""
+    for i in range(rows.shape[0]):
+        square = 0
+        for j in range(rows.shape[1]):
+            square += rows[i, j] * rows[i, j]
+        b = 0
+        while b < edges.shape[0] and square <= edges[b]:
+            b += 1
+        counts[b] += 1
+
+
+@njit(cache=True, nogil=True)
+def add_cells(rows: Any, half: Any, depth: Any, order: Any, kept: Any, new_bits: int, counts: Any) -> None:
+    """Count rows in the children of kept cells. A cell is the bits of halvings in `order`; `depth` counts them by axis."""
+    n_axes = half.shape[0]
+    place = np.empty(n_axes, dtype=np.int64)
+    seen = np.empty(n_axes, dtype=np.int64)
+    for i in range(rows.shape[0]):
+        for a in range(n_axes):
+            y = min(max(rows[i, a], -half[a]), half[a])
+            place[a] = min(((y + half[a]) << depth[a]) // (2 * half[a]), (1 << depth[a]) - 1)
+            seen[a] = depth[a]
+        code = 0
+        for b in range(order.shape[0]):
+            a = order[b]
+            seen[a] -= 1
+            code = (code << 1) | ((place[a] >> seen[a]) & 1)
+        parent = code >> new_bits
+        low, high = 0, kept.shape[0]
+        while low < high:
+            middle = (low + high) // 2
+            if kept[middle] < parent:
+                low = middle + 1
+            else:
+                high = middle
+        if low < kept.shape[0] and kept[low] == parent:
+            counts[(low << new_bits) + (code & ((1 << new_bits) - 1))] += 1
+
+
+@njit(cache=True, nogil=True)
+def add_residuals(rows: Any, owner: Any, bases: Any, radii: Any, top: int, counts: Any, sums: Any) -> None:
+    """Add every row, relative to its owner's base, clipped to the owner's radius, and scaled so that the radius is `top`."""
+    n_columns = rows.shape[1]
+    for i in range(rows.shape[0]):
+        c = owner[i]
+        counts[c] += 1
+        square = 0
+        for j in range(n_columns):
+            away = rows[i, j] - bases[c, j]
+            square += away * away
+        divisor = radii[c]
+        if square > divisor * divisor:
+            divisor = int(math.sqrt(float(square))) + 2
+        for j in range(n_columns):
+            away = rows[i, j] - bases[c, j]
+            part = abs(away) * top // divisor
+            sums[c, j] += part if away >= 0 else -part

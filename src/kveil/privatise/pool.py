@@ -1,0 +1,111 @@
+"""One fit's budget, shared out step by step as released values suggest, and never passed."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import floor, isqrt, sqrt
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kveil.kernel import gate
+from kveil.kernel.grid import per_person
+from kveil.kernel.ledger import UNIT, Ledger, Ticket
+from kveil.kernel.loss import Charge, Plan, PrivacyUnit, Relation, zcdp_rho
+from kveil.kernel.noise import gaussian_noise, k_norm_noise, laplace_noise
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Kind = Literal["pure", "zcdp", "none"]
+
+
+class Pool:
+    """Noisy counts and vector sums of disjoint cells, paid from one reservation.
+
+    Private:      the raw values.  Public: cells, radii, labels and shares, which are public or follow from released values.
+    Neighbours:   those of the plan; a person has at most m rows.
+    Sensitivity:  a row lies in at most one cell of each release, adds 1 to its count and a vector of norm at most `length` to
+                  its sum: m in L1 and L2 for counts (replace-one: 2 m and ceil(sqrt(2) m)), m length summed over cells
+                  for vectors (replace-one: twice).
+    Cost:         what each release is given, in epsilon or rho. The reservation refuses a draw that would pass its total,
+                  which makes adaptive shares sound (a privacy filter), for pure and for zCDP sums.
+    """
+
+    def __init__(
+        self, epsilon: Fraction | None, delta: Fraction, relation: Relation, unit: PrivacyUnit, *, is_pure: bool
+    ) -> None:
+        self.kind: Kind = "none" if epsilon is None else "pure" if is_pure else "zcdp"
+        self.epsilon, self.delta = epsilon or Fraction(1), Fraction(0) if is_pure else delta
+        self.total = zcdp_rho(self.epsilon, self.delta) if self.kind == "zcdp" else self.epsilon
+        self.relation, self.unit, self.spent = relation, unit, Fraction(0)
+        self._ticket: Ticket | None = None
+        self._filter: Ledger | None = None
+
+    def plan(self) -> Plan | None:
+        """One charge for the whole pool; None without noise."""
+        if self.kind == "none":
+            return None
+        loss: dict[str, Any] = {"epsilon" if self.kind == "pure" else "rho": self.total}
+        charge = Charge("given", "shared out as released values suggest", 1, "range", **loss)
+        return Plan((charge,), self.relation, self.unit, self.delta)
+
+    def open(self, ticket: Ticket | None) -> None:
+        """Start drawing on what `ticket` has reserved: the plan above. An open ledger of that total is a privacy filter."""
+        if (ticket is None) != (self.kind == "none") or (ticket is not None and ticket.plan != self.plan()):
+            raise AssertionError("a pool draws on the reservation of its own plan")
+        self._ticket = ticket
+        if ticket is not None:
+            self._filter = Ledger.memory("this fit", self.epsilon, self.delta, relation=self.relation, unit=self.unit)
+
+    @property
+    def left(self) -> float:
+        """Share of the budget that is not spent yet."""
+        return 1.0 if self.kind == "none" else float(1 - self.spent / self.total)
+
+    def deviation(self, share: float) -> float:
+        """Standard deviation of a noisy count that is given `share` of the budget."""
+        if self.kind == "none":
+            return 0.0
+        budget = float(self.total) * share
+        return self._moved("l1") * sqrt(2) / budget if self.kind == "pure" else self._moved("l2") / sqrt(2 * budget)
+
+    def spread(self, columns: int, length: float, share: float) -> float:
+        """Expected squared norm of the noise on a vector sum."""
+        if self.kind == "none":
+            return 0.0
+        budget, reach = float(self.total) * share, length * per_person(1, self.unit.max_rows_per_person, self.relation)
+        return columns * (columns + 1) * (reach / budget) ** 2 if self.kind == "pure" else columns * reach**2 / (2 * budget)
+
+    def counts(self, label: str, raw: Integers, share: float) -> Floats:
+        """Noisy counts of all cells, empty ones too."""
+        return self._release(label, raw, share, self._moved("l1" if self.kind == "pure" else "l2"), is_vector=False)
+
+    def vectors(self, label: str, raw: Integers, length: int, share: float) -> Floats:
+        """Noisy sums (cells, columns) of vectors no longer than `length`."""
+        reach = per_person(length, self.unit.max_rows_per_person, self.relation)
+        return self._release(label, np.atleast_2d(raw), share, reach, is_vector=True)
+
+    def _release(self, label: str, raw: Integers, share: float, sensitivity: int, *, is_vector: bool) -> Floats:
+        if self.kind == "none":
+            return raw.astype(np.float64)
+        budget = Fraction(max(1, min(floor(share * self.total * UNIT), int((self.total - self.spent) * UNIT))), UNIT)
+        self.spent += budget
+        measurement: Any
+        if self.kind == "zcdp":
+            measurement = gaussian_noise(label, sensitivity, budget)
+        elif is_vector and raw.shape[1] > 1:
+            measurement = k_norm_noise(label, sensitivity, budget)
+        else:
+            measurement = laplace_noise(label, sensitivity, budget)
+        assert self._filter is not None
+        assert self._ticket is not None
+        noisy, receipt = gate.run(measurement, raw, self._filter)
+        self._ticket.receipts.append(receipt)
+        return np.asarray(noisy, dtype=np.float64)
+
+    def _moved(self, norm: Literal["l1", "l2"]) -> int:
+        m = self.unit.max_rows_per_person
+        if norm == "l1" or self.relation == "add-remove":
+            return per_person(1, m, self.relation)
+        return isqrt(2 * m * m - 1) + 1

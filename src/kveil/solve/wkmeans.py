@@ -1,0 +1,71 @@
+"""A thorough weighted k-means for small tables of released points: several starts, then swaps of centres that matter least."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def thorough_kmeans(points: Floats, weights: Floats, n_clusters: int, rng: np.random.Generator) -> Floats:
+    """`n_clusters` centres of released points. Fewer points than clusters: all of them, and copies with a public jitter."""
+    weights = np.maximum(weights, 0.0)
+    if not weights.any():
+        weights = np.ones(len(points))
+    points, weights = points[weights > 0], weights[weights > 0]
+    if len(points) <= n_clusters:
+        return _padded(points, n_clusters, rng)
+    best, cost = min(
+        (_lloyd(points, weights, _greedy(points, weights, n_clusters, rng), 12) for _ in range(6)), key=lambda run: run[1]
+    )
+    best, cost = _swapped(points, weights, best, cost, rng)
+    return _lloyd(points, weights, best, 50)[0]
+
+
+def _padded(points: Floats, n_clusters: int, rng: np.random.Generator) -> Floats:
+    extra = n_clusters - len(points)
+    copies = points[np.arange(extra) % len(points)]
+    jitter = 1e-3 * max(float(np.abs(points).max(initial=0.0)), 1e-300) * rng.uniform(-1, 1, size=copies.shape)
+    return np.concatenate([points, copies + jitter])
+
+
+def _greedy(points: Floats, weights: Floats, n_clusters: int, rng: np.random.Generator) -> Floats:
+    """k-means++ that tries several candidates a round and keeps the best, as scikit-learn does."""
+    from sklearn.cluster import kmeans_plusplus
+
+    seed = int(rng.integers(2**31))
+    return np.asarray(kmeans_plusplus(points, n_clusters, sample_weight=weights, random_state=seed)[0])
+
+
+def _lloyd(points: Floats, weights: Floats, start: Floats, steps: int) -> tuple[Floats, float]:
+    from sklearn.cluster import KMeans
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # fewer distinct points than clusters is fine here
+        run = KMeans(len(start), init=start, n_init=1, max_iter=steps, tol=1e-6).fit(points, sample_weight=weights)
+    return np.asarray(run.cluster_centers_), float(run.inertia_)
+
+
+def _swapped(points: Floats, weights: Floats, best: Floats, cost: float, rng: np.random.Generator) -> tuple[Floats, float]:
+    """Drop a centre whose removal costs least, add a point drawn by squared distance, keep what is cheaper."""
+    k, failures = len(best), 0
+    for _ in range(60 if k > 1 else 0):
+        apart = np.maximum((points**2).sum(1)[:, None] - 2 * points @ best.T + (best**2).sum(1), 0.0)
+        owner = apart.argmin(axis=1)
+        two = np.partition(apart, 1, axis=1)
+        loss = np.bincount(owner, weights * (two[:, 1] - two[:, 0]), minlength=k)
+        gone = int(rng.choice(np.argsort(loss)[: max(3, k // 8)]))
+        score = weights * two[:, 0]
+        if not score.sum() > 0:
+            break
+        new = points[rng.choice(len(points), p=score / score.sum())]
+        trial, trial_cost = _lloyd(points, weights, np.vstack([np.delete(best, gone, axis=0), new]), 8)
+        failures = 0 if trial_cost < cost * (1 - 1e-9) else failures + 1
+        if failures == 0:
+            best, cost = trial, trial_cost
+        elif failures > 12 + k // 4:
+            break
+    return best, cost

@@ -1,0 +1,113 @@
+"""Statistics of rows in public or released cells: lengths, second moments, tree counts, residual sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kveil.space.euclidean import Centers, assign
+from kveil.summary import _kernels
+from kveil.summary.frame import Frame, blocks
+
+Integers = NDArray[np.int64]
+
+TOP = 2**16  # the radius of a scaled residual: sums of 2**40 rows stay below 2**57
+MOMENT_TOP = 2**10  # the radius of a row whose coordinates are squared
+
+
+@dataclass(frozen=True, eq=False)
+class Lengths:
+    """Bins of the distance to the middle of a frame, or to the nearest of some centres. `edges`: squares, descending."""
+
+    frame: Frame
+    edges: Integers
+    centers: Centers | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One stage of a tree: children, `new_bits` deeper, of the kept cells, by halvings of the axes in `order`."""
+
+    frame: Frame
+    half: Integers
+    order: Integers
+    kept: Integers
+    new_bits: int
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """Cells by nearest centre, and what is added up in them: rows relative to the cell's base, clipped to its radius.
+
+    `by`: whether rows are assigned as the frame's projection or as measured; `of`: what is summed.
+    """
+
+    frame: Frame
+    centers: Centers
+    by: Literal["projected", "measured"]
+    of: Literal["projected", "centred", "measured"]
+    bases: Integers
+    radii: Integers
+
+
+def whole(rows: Any, frame: Frame) -> tuple[Integers, Integers]:
+    """Raw number of rows (1,) and raw sum (d,). A row adds 1, and a vector no longer than the domain's radius."""
+    total = np.zeros(rows.shape[1], dtype=np.int64)
+    for block in blocks(rows):
+        total += frame.measured(block).sum(axis=0)
+    return np.array([rows.shape[0]], dtype=np.int64), total
+
+
+def lengths(rows: Any, state: Lengths) -> tuple[Integers]:
+    """Raw counts of rows by distance; a row is in one bin."""
+    raw_counts = np.zeros(len(state.edges) + 1, dtype=np.int64)
+    for block in blocks(rows):
+        away = state.frame.measured(block)
+        if state.centers is None:
+            away = away - state.frame.middle
+        else:
+            away = away - state.centers.codes.astype(np.int64)[assign(away, state.centers)]
+        _kernels.add_lengths(away, state.edges, raw_counts)
+    return (raw_counts,)
+
+
+def moments(rows: Any, frame: Frame) -> tuple[Integers]:
+    """Raw sums of squared coordinates of centred rows, in units that make the radius MOMENT_TOP.
+
+    A row adds a vector of squares, whose L2 norm is at most its L1 norm, the squared length: MOMENT_TOP**2.
+    """
+    raw_sums = np.zeros(rows.shape[1], dtype=np.int64)
+    for block in blocks(rows):
+        _kernels.add_squares(frame.centred(block), frame.radius, MOMENT_TOP, raw_sums)
+    return (raw_sums,)
+
+
+def stage_counts(rows: Any, stage: Stage) -> tuple[Integers]:
+    """Raw counts of all children of kept cells, empty ones too; a row is in at most one."""
+    raw_counts = np.zeros(len(stage.kept) << stage.new_bits, dtype=np.int64)
+    depth = np.bincount(stage.order, minlength=len(stage.half)).astype(np.int64)
+    for block in blocks(rows):
+        seen = stage.frame.projected(stage.frame.centred(block))
+        _kernels.add_cells(seen, stage.half, depth, stage.order, stage.kept, stage.new_bits, raw_counts)
+    return (raw_counts,)
+
+
+def residual_sums(rows: Any, state: Residuals) -> tuple[Integers, Integers]:
+    """Raw counts (cells,) and raw sums (cells, columns) of scaled residuals; a row adds 1 and a vector of norm <= TOP."""
+    raw_counts = np.zeros(len(state.bases), dtype=np.int64)
+    raw_sums = np.zeros(state.bases.shape, dtype=np.int64)
+    frame = state.frame
+    for block in blocks(rows):
+        views: dict[str, Integers] = {}
+        if "measured" in (state.by, state.of):
+            views["measured"] = frame.measured(block)
+        if {state.by, state.of} & {"projected", "centred"}:
+            views["centred"] = frame.centred(block)
+        if "projected" in (state.by, state.of):
+            views["projected"] = frame.projected(views["centred"])
+        owner = assign(views[state.by], state.centers)
+        _kernels.add_residuals(views[state.of], owner, state.bases, state.radii, TOP, raw_counts, raw_sums)
+    return raw_counts, raw_sums

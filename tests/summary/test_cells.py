@@ -1,0 +1,126 @@
+"""Statistics of cells: each moves by a bounded amount with one row, and by nothing else."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kveil.space.euclidean import Centers
+from kveil.summary import cells, frame
+from kveil.summary.cells import MOMENT_TOP, TOP, Lengths, Residuals, Stage
+from kveil.summary.frame import AXIS_BITS, Frame
+
+TOP_CODE = 2**19 - 1
+
+
+@st.composite
+def table_and_row(draw):
+    d = draw(st.integers(1, 4))
+    value = st.one_of(st.integers(-TOP_CODE, TOP_CODE), st.sampled_from([0, 1, -1, TOP_CODE, -TOP_CODE]))
+    row = st.lists(value, min_size=d, max_size=d)
+    rows = np.array(draw(st.lists(row, max_size=5)), dtype=np.int32).reshape(-1, d)
+    return rows, np.array(draw(row), dtype=np.int32), draw(st.integers(0, len(rows))), draw(st.integers(0, 2**32 - 1))
+
+
+def a_frame(rng, d, p=None):
+    ratio = None if rng.random() < 0.5 else rng.uniform(0.001, 1.0, d)
+    middle = rng.integers(-1000, 1000, d)
+    radius = int(rng.integers(1, 2 * TOP_CODE))
+    if p is None:
+        return Frame(ratio, middle, radius)
+    axes = np.rint(np.linalg.qr(rng.standard_normal((d, p)))[0] * 2**AXIS_BITS).astype(np.int64)
+    return Frame(ratio, middle, radius, axes, int(rng.integers(1, radius + 1)))
+
+
+def states(rng, d):
+    """Every kernel with a state, and bounds (L1, L2) on what one row adds to each of its results."""
+    p = int(rng.integers(1, d + 1))
+    seen = a_frame(rng, d, p)
+    k = int(rng.integers(1, 5))
+    edges = np.sort(rng.integers(0, 2**42, 39))[::-1].copy()
+    far = d**0.5 * TOP_CODE
+    yield cells.whole, a_frame(rng, d), [(1, 1), (d * TOP_CODE, far)]
+    yield cells.lengths, Lengths(a_frame(rng, d), edges), [(1, 1)]
+    centers = Centers(rng.integers(-TOP_CODE, TOP_CODE, (k, d)).astype(np.float64), None)
+    yield cells.lengths, Lengths(a_frame(rng, d), edges, centers), [(1, 1)]
+    yield cells.moments, a_frame(rng, d), [(MOMENT_TOP**2, MOMENT_TOP**2)]
+    half = rng.integers(1, 2**20, p)
+    order = rng.integers(0, p, 6)
+    kept = np.unique(rng.integers(0, 8, 3))
+    yield cells.stage_counts, Stage(seen, half, order, kept, 3), [(1, 1)]
+    places = Centers(rng.integers(-TOP_CODE, TOP_CODE, (k, p)).astype(np.float64), None)
+    radii = rng.integers(1, 2**20, k)
+    yield (
+        cells.residual_sums,
+        Residuals(seen, places, "projected", "projected", places.codes.astype(np.int64), radii),
+        [(1, 1), (None, TOP)],
+    )
+    zeros = np.zeros((k, d), dtype=np.int64)
+    yield cells.residual_sums, Residuals(seen, places, "projected", "centred", zeros, radii), [(1, 1), (None, TOP)]
+    whole = Residuals(seen, centers, "measured", "measured", centers.codes.astype(np.int64), radii)
+    yield cells.residual_sums, whole, [(1, 1), (None, TOP)]
+
+
+@settings(max_examples=120, deadline=None)
+@given(table_and_row())
+def test_one_row_moves_every_statistic_by_at_most_the_stated_amount(case):
+    rows, row, place, seed = case
+    more = np.insert(rows, place, row, axis=0)
+    for kernel, state, bounds in states(np.random.default_rng(seed), rows.shape[1]):
+        before, after = kernel(rows, state), kernel(more, state)
+        for old, new, (l1, l2) in zip(before, after, bounds, strict=True):
+            moved = [int(x) for x in (new - old).ravel()]
+            assert l1 is None or sum(map(abs, moved)) <= l1
+            assert sum(x * x for x in moved) <= l2 * l2 * (1 + 1e-12)
+            if new.ndim == 2:
+                assert np.count_nonzero((new - old).any(axis=1)) <= 1
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1, 7, 100]))
+def test_neither_blocks_nor_order_matter(seed, block):
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(-TOP_CODE, TOP_CODE, (150, 3)).astype(np.int32)
+    for kernel, state, _ in states(rng, 3):
+        whole = kernel(rows, state)
+        parts = [kernel(part, state) for part in np.array_split(rng.permutation(rows), 5)]
+        assert all(np.array_equal(sum(part[i] for part in parts), whole[i]) for i in range(len(whole)))
+        saved, frame.BLOCK = frame.BLOCK, block
+        again = kernel(rows, state)
+        frame.BLOCK = saved
+        assert all(np.array_equal(a, b) for a, b in zip(again, whole, strict=True))
+
+
+def test_a_tree_counts_rows_where_they_lie():
+    """Halvings of x, y, x of the square [-8, 8]^2: eight cells, 4 wide and 8 high."""
+    plain = Frame(None, np.zeros(2, dtype=np.int64), 100)
+    rows = np.array([[-8, -8], [-5, 7], [-3, -1], [3, 1], [7, 8], [8, 8], [4, 0]], dtype=np.int16)
+    stage = Stage(plain, np.array([8, 8]), np.array([0, 1, 0]), np.array([0]), 3)
+    (counts,) = cells.stage_counts(rows, stage)
+    assert counts.tolist() == [1, 1, 1, 0, 0, 0, 1, 3]
+
+
+def test_children_of_dropped_cells_are_not_counted():
+    plain = Frame(None, np.zeros(1, dtype=np.int64), 100)
+    rows = np.arange(-8, 8, dtype=np.int16)[:, None]
+    (counts,) = cells.stage_counts(rows, Stage(plain, np.array([8]), np.array([0, 0, 0]), np.array([0, 3]), 1))
+    assert counts.tolist() == [2, 2, 2, 2]
+
+
+def test_distances_fall_into_descending_bins():
+    plain = Frame(None, np.zeros(2, dtype=np.int64), 100)
+    edges = np.array([100, 25, 4])
+    (counts,) = cells.lengths(np.array([[0, 0], [2, 0], [3, 4], [6, 8], [8, 8]], dtype=np.int16), Lengths(plain, edges))
+    assert counts.tolist() == [1, 1, 1, 2]
+
+
+@pytest.mark.parametrize("radius", [1, 5, 1000])
+def test_residuals_are_clipped_and_scaled(radius):
+    plain = Frame(None, np.zeros(2, dtype=np.int64), 10**6)
+    center = Centers(np.zeros((1, 2)), None)
+    state = Residuals(plain, center, "measured", "measured", np.array([[10, 0]]), np.array([radius]))
+    counts, sums = cells.residual_sums(np.array([[13, 4]], dtype=np.int16), state)
+    assert counts.tolist() == [1]
+    expected = np.array([3.0, 4.0]) * TOP / max(radius, 5)
+    assert np.all(np.abs(sums[0]) <= expected + 1e-9)
+    assert np.all(np.abs(sums[0] - expected) < (0.35 * expected if radius < 5 else 1))
