@@ -16,7 +16,7 @@ def run() -> Iterator[Bar]:
     start = rng.normal(size=(16, 20))
 
     def private() -> None:
-        PrivateKMeans(16, bounds=(-8, 8), init=start, n_steps=8).fit(rows)
+        PrivateKMeans(16, method="lloyd", bounds=(-8, 8), init=start, n_steps=8).fit(rows)
 
     def ordinary() -> None:
         with warnings.catch_warnings():

@@ -18,7 +18,7 @@ FIT = """
 import resource, sys, time
 from kveil import PrivateKMeans
 start = time.perf_counter()
-PrivateKMeans(8, bounds=(-6, 6), n_steps=3).fit(sys.argv[1])
+PrivateKMeans(8, method="lloyd", bounds=(-6, 6), n_steps=3).fit(sys.argv[1])
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, time.perf_counter() - start)
 """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +25,8 @@ class EuclideanClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
     cluster_centers_: Floats
     n_features_in_: int
     scaling: Scaling
+    fit: Any  # the subclass's own
     _domain: Box | Ball
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        raise NotImplementedError  # pragma: no cover
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """The nearest centre of every row. A function of rows, so not private: keep it where the rows are."""
@@ -37,7 +35,7 @@ class EuclideanClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
 
     def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> NDArray[np.int32]:
         """Fit, then label the same rows. The labels are not private and are not kept."""
-        return self.fit(X).predict(X)
+        return np.asarray(self.fit(X).predict(X))
 
     def transform(self, X: Any) -> Floats:
         """Distances of every row to every centre, after clipping to the domain. Not private."""
