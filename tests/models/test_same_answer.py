@@ -69,10 +69,17 @@ def test_containers_and_files_do_not_matter(rows, expected, tmp_path):
 
 @pytest.mark.parametrize(
     "shape",
-    [{}, {"bounds": None, "radius": 4.0, "delta": 1e-6}, {"bounds": ([-5, -1, -3], [5, 2, 3])}, {"wide": True, "delta": 1e-6}],
-    ids=["low", "ball", "uneven", "projected"],
+    [
+        {},
+        {"bounds": None, "radius": 4.0, "delta": 1e-6},
+        {"bounds": ([-5, -1, -3], [5, 2, 3])},
+        {"wide": True, "delta": 1e-6},
+        {"method": "grid"},
+        {"method": "mean"},
+    ],
+    ids=["low", "ball", "uneven", "projected", "grid", "mean"],
 )
-def test_the_tree_does_not_depend_on_order_partitions_threads_or_engine(rows, shape, monkeypatch, tmp_path):
+def test_no_method_depends_on_order_partitions_threads_or_engine(rows, shape, monkeypatch, tmp_path):
     shape = {"n_steps": None, "method": "tree", "epsilon": 2.0, **shape}
     X = np.hstack([rows] * 7) if shape.pop("wide", False) else rows
     whole = centers_of(X, **shape)

@@ -34,6 +34,8 @@ class Method(StrEnum):
     auto = "auto"
     tree = "tree"
     lloyd = "lloyd"
+    grid = "grid"
+    mean = "mean"
 
 
 def fit(

@@ -37,6 +37,7 @@ class Task:
     unit: PrivacyUnit
     n_steps: int
     start: NDArray[np.float64] | None  # public centres, or None for a spread over the domain
+    expected_rows: float | None = None  # a public figure, for choices only
     reseed: bool = True  # move centres without rows beside the largest clusters
 
 

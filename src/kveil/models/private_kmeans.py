@@ -27,14 +27,16 @@ from kveil.models._task import (
     check_start,
     domain_width,
 )
+from kveil.models.grid import Grid
 from kveil.models.lloyd import Found, Lloyd, default_steps
+from kveil.models.mean import Mean
 from kveil.models.tree import Tree, tree_bits
 from kveil.release import Release
 from kveil.source import Source, read
 from kveil.tuning import Lloyd as LloydTuning
 
 Number = float | ArrayLike
-METHODS: dict[str, type[Lloyd] | type[Tree]] = {"lloyd": Lloyd, "tree": Tree}
+METHODS: dict[str, Any] = {"tree": Tree, "lloyd": Lloyd, "grid": Grid, "mean": Mean}
 
 
 class PrivateKMeans(EuclideanClusterer):
@@ -47,8 +49,9 @@ class PrivateKMeans(EuclideanClusterer):
         outside are clipped; a row with a missing or infinite value counts as the middle of the bounds, so fill or drop
         such rows beforehand, each by itself and with public values.
     center, radius: a public ball instead of bounds; center defaults to 0.
-    method: "tree" (noisy counts of a public tree, then relative steps), "lloyd" (DP-Lloyd), or "auto": the tree for dense rows;
-        DP-Lloyd for sparse ones, or if init, n_steps or tuning are given, which belong to it.
+    method: "tree" (noisy counts of a public tree, then relative steps), "lloyd" (DP-Lloyd), "grid" (noisy counts of a uniform
+        grid, at most 3 features), "mean" (one mean, k times: the floor to beat), or "auto": the tree for dense rows; DP-Lloyd
+        for sparse ones, or if init, n_steps or tuning are given, which belong to it.
     init: "auto" and "spread" start from centres spread over the domain without looking at data; or a public (k, d) array.
     n_steps: Lloyd steps, fixed beforehand; default 5, or from expected_rows.
     scaling: None measures distance in the units of the data; "bounds" after mapping the bounds of every feature to [-1, 1],
@@ -85,7 +88,7 @@ class PrivateKMeans(EuclideanClusterer):
         bounds: tuple[Number, Number] | Mapping[str, tuple[float, float]] | None = None,
         center: Number | None = None,
         radius: float | None = None,
-        method: Literal["auto", "tree", "lloyd"] = "auto",
+        method: Literal["auto", "tree", "lloyd", "grid", "mean"] = "auto",
         init: Literal["auto", "spread"] | ArrayLike = "auto",
         n_steps: int | None = None,
         scaling: Literal["bounds"] | None = None,
@@ -143,9 +146,9 @@ class PrivateKMeans(EuclideanClusterer):
 
     def _pick(self, is_sparse: bool) -> tuple[str, str]:
         """Which method, and why: from public facts alone."""
-        check_choice("method", self.method, ("auto", "tree", "lloyd"))
-        if self.method == "tree" and is_sparse:
-            raise InvalidValue('method="tree" takes dense rows. Use method="lloyd" for sparse ones, or pass a dense table.')
+        check_choice("method", self.method, ("auto", *METHODS))
+        if self.method in ("tree", "grid") and is_sparse:
+            raise InvalidValue(f'method="{self.method}" takes dense rows. Use method="lloyd" for sparse ones, or a dense table.')
         if self.method != "auto":
             return self.method, "it was asked for"
         if is_sparse:
@@ -176,7 +179,7 @@ class PrivateKMeans(EuclideanClusterer):
         bounds = bounds_by_name(self.bounds, names) if isinstance(self.bounds, Mapping) else self.bounds
         domain = check_domain(bounds, self.center, self.radius, n_features, bits)
         start = check_start(self.init, n_clusters, n_features)
-        return Task(n_clusters, epsilon, delta, domain, self.scaling, self.relation, unit, n_steps, start, tuning.reseed)
+        return Task(n_clusters, epsilon, delta, domain, self.scaling, self.relation, unit, n_steps, start, rows, tuning.reseed)
 
     def _reserve(self, plan: Plan | None) -> Ticket | nullcontext[None]:
         """The ticket of the caller's ledger, or of one made for this fit alone; none without noise."""

@@ -53,6 +53,22 @@ class Residuals:
     radii: Integers
 
 
+@dataclass(frozen=True)
+class GridCells:
+    """A uniform grid over the codes -top .. top, `per_axis` cells along every column."""
+
+    top: int
+    per_axis: int
+
+
+def grid_counts(rows: Any, grid: GridCells) -> tuple[Integers]:
+    """Raw counts of all cells of a uniform grid; a row is in one."""
+    d = rows.shape[1]
+    places = np.minimum((rows.astype(np.int64) + grid.top) * grid.per_axis // (2 * grid.top), grid.per_axis - 1)
+    numbers = np.ravel_multi_index(tuple(places.T), (grid.per_axis,) * d) if len(rows) else np.empty(0, dtype=np.int64)
+    return (np.bincount(numbers, minlength=grid.per_axis**d).astype(np.int64),)
+
+
 def whole(rows: Any, frame: Frame) -> tuple[Integers, Integers]:
     """Raw number of rows (1,) and raw sum (d,). A row adds 1, and a vector no longer than the domain's radius."""
     total = np.zeros(rows.shape[1], dtype=np.int64)

@@ -1,0 +1,77 @@
+"""EUGkM: noisy counts of a uniform grid, then ordinary weighted k-means on its cells. For few columns."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kveil.errors import InvalidValue
+from kveil.kernel.ledger import Ticket
+from kveil.kernel.loss import Plan
+from kveil.models._task import Task
+from kveil.models.lloyd import Found, shares
+from kveil.privatise.pool import Pool
+from kveil.solve.wkmeans import thorough_kmeans
+from kveil.source import Source
+from kveil.source.progress import step as progress
+from kveil.space.euclidean import clip
+from kveil.summary.cells import GridCells, grid_counts
+
+MOST_COLUMNS, MOST_CELLS = 3, 2**20
+
+
+class Grid:
+    """Private k-means by one noisy histogram.
+
+    Private:      the rows and their number.  Public: all parameters.
+    Neighbours:   those of the plan.
+    Sensitivity:  a row is in one cell, whose count moves by 1; a person with m rows moves m, and replacing twice that.
+    Cost:         the whole budget as one charge: 5 % for the number of rows, unless `expected_rows` tells it, the rest for
+                  the cells, empty ones too. Cells below 2 deviations (more, where there are many cells) count as empty.
+    Reference:    Su, Cao, Li, Bertino, Jin (2016), with a threshold instead of clamping at 0, which is biased.
+    """
+
+    def __init__(self, task: Task) -> None:
+        if task.domain.n_columns > MOST_COLUMNS:
+            raise InvalidValue(f'method="grid" takes at most {MOST_COLUMNS} features: its cells multiply. Use method="tree".')
+        self.task = task
+        self.pool = Pool(task.epsilon, task.delta, task.relation, task.unit, is_pure=True)
+
+    def plan(self) -> Plan | None:
+        return self.pool.plan()
+
+    def run(self, source: Source, ticket: Ticket | None, rng: np.random.Generator) -> Found:
+        self.pool.open(ticket)
+        task, d = self.task, self.task.domain.n_columns
+        progress("counting cells", 1, 1)
+        n = task.expected_rows or self._rows(source)
+        share = self.pool.left
+        per_axis = cells_per_axis(n, float(self.pool.epsilon) * share, d)
+        (raw,) = source.map_reduce(grid_counts, GridCells(task.domain.top, per_axis), grid=task.domain)  # secret
+        counts = self.pool.counts("cells", raw, share)  # public, charged
+        least = 2 * self.pool.deviation(share) * np.sqrt(max(1.0, np.log(len(counts)) / 3))
+        kept = np.flatnonzero(counts >= max(least, 0.5))
+        if not len(kept):
+            return Found(np.tile(task.domain.center, (task.n_clusters, 1)), np.full(task.n_clusters, 1 / task.n_clusters))
+        unit = task.domain.half if task.scaling == "bounds" else np.ones(d)
+        points = cell_middles(kept, per_axis, d) * task.domain.half / unit
+        centers = thorough_kmeans(points, counts[kept], task.n_clusters, rng)
+        owner = ((points[:, None, :] - centers[None]) ** 2).sum(axis=2).argmin(axis=1)
+        weights = np.bincount(owner, counts[kept], minlength=task.n_clusters).astype(np.float64)
+        return Found(clip(task.domain, task.domain.center + centers * unit), shares(weights))
+
+    def _rows(self, source: Source) -> float:
+        (raw,) = source.map_reduce(grid_counts, GridCells(self.task.domain.top, 1), grid=self.task.domain)
+        return max(10.0, float(self.pool.counts("number of rows", raw, 0.05)[0]))
+
+
+def cells_per_axis(n: float, epsilon: float, d: int) -> int:
+    """(n epsilon / 10)^(2 d / (d + 2)) cells in all, the same number along every axis."""
+    cells = min(MOST_CELLS, max(1.0, n * epsilon / 10) ** (2 * d / (d + 2)))
+    return int(np.clip(round(cells ** (1 / d)), 2, int(MOST_CELLS ** (1 / d))))
+
+
+def cell_middles(cells: NDArray[np.int64], per_axis: int, d: int) -> NDArray[np.float64]:
+    """Middles of numbered cells, in half-widths of the domain: -1 to 1."""
+    places = np.stack(np.unravel_index(cells, (per_axis,) * d), axis=1)
+    return np.asarray((2 * places + 1) / per_axis - 1)

@@ -1,0 +1,32 @@
+"""One private mean: the floor that every private clustering should beat."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from kveil.kernel.ledger import Ticket
+from kveil.kernel.loss import Plan
+from kveil.models._task import Task
+from kveil.models.lloyd import Found, Lloyd
+from kveil.source import Source
+
+
+class Mean:
+    """The mean of all rows, as every one of the k centres: one DP-Lloyd step of one cluster, with the whole budget.
+
+    Private, public, neighbours, sensitivity and cost: those of `NoisyClusterSums`, once.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self._step = Lloyd(replace(task, n_clusters=1, n_steps=1, start=task.domain.center[None, :]))
+
+    def plan(self) -> Plan | None:
+        return self._step.plan()
+
+    def run(self, source: Source, ticket: Ticket | None, rng: np.random.Generator) -> Found:
+        found = self._step.run(source, ticket, rng)
+        k = self.task.n_clusters
+        return Found(np.tile(found.centers, (k, 1)), np.full(k, 1 / k))
