@@ -23,7 +23,7 @@ class Bar:
     def __str__(self) -> str:
         verdict = "holds " if self.holds else "MISSED"
         side = ">=" if self.at_least else "<="
-        return f"{verdict} {self.what}: {self.measured:.3g}{self.unit} {side} {self.limit:g}{self.unit} {self.note}".rstrip()
+        return f"{verdict} {self.what}: {self.measured:.4g}{self.unit} {side} {self.limit:g}{self.unit} {self.note}".rstrip()
 
 
 def best_seconds(action: Callable[[], object], repeats: int = 5) -> float:
