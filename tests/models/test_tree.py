@@ -141,3 +141,50 @@ def test_thorough_kmeans_finds_what_plain_starts_miss_and_pads_what_is_too_littl
     assert max(np.linalg.norm(centers - place, axis=1).min() for place in places) < 1
     assert thorough_kmeans(np.array([[1.0, 2.0]]), np.array([-3.0]), 4, rng).shape == (4, 2)
     assert thorough_kmeans(np.zeros((9, 1)), np.ones(9), 3, rng).tolist() == [[0.0]] * 3
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4])
+@pytest.mark.parametrize("method", ["tree", "lloyd", "mean", "grid"])
+def test_a_ledger_of_exactly_the_fits_budget_is_enough(d, method):
+    if method == "grid" and d > 3:
+        return
+    rows = np.random.default_rng(0).random((300, d))
+    for epsilon, delta in [(1.0, 0.0), (1.0, 1e-6), (0.1, 1e-6)]:
+        ledger = Ledger.memory("exact", epsilon, delta, relation="add-remove")
+        model = PrivateKMeans(2, epsilon=epsilon, delta=delta, bounds=(0, 1), ledger=ledger, method=method)
+        before = model.guarantee(n_features=d)
+        after = model.fit(rows).guarantee_
+        assert (before.epsilon, before.delta, before.route) == (after.epsilon, after.delta, after.route)
+        assert after.epsilon <= epsilon
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "d"), [(2**-30, 0.0, 4), (2**-22, 1e-6, 4), (1e-5, 1e-12, 17), (2**-30, 1e-6, 2)])
+def test_a_budget_too_small_for_the_tree_is_refused_before_it_is_spent(epsilon, delta, d):
+    ledger = Ledger.memory("untouched", 1.0, 1e-3 if delta else 0.0, relation="add-remove")
+    with pytest.raises(KveilError, match=r"too small|wider"):
+        PrivateKMeans(2, epsilon=epsilon, delta=delta, bounds=(-1, 1), method="tree", ledger=ledger).fit(np.zeros((5, d)))
+    assert ledger.spent().epsilon == 0
+
+
+def test_parameters_of_lloyd_are_not_ignored():
+    from kveil.tuning import Lloyd
+
+    for parameters in ({"n_steps": 3}, {"init": np.zeros((2, 1))}, {"tuning": Lloyd()}):
+        for method in ("tree", "grid", "mean"):
+            with pytest.raises(KveilError, match="belong to method"):
+                PrivateKMeans(2, bounds=(-1, 1), method=method, **parameters).fit(np.zeros((5, 1)))
+
+
+def test_the_guarantee_of_a_sparse_fit_can_be_asked_for():
+    from scipy.sparse import csr_array
+
+    for d, delta in [(2, 1e-6), (3, 1e-6), (20, 1e-6), (20, 0.0)]:
+        model = PrivateKMeans(2, epsilon=1.0, delta=delta, radius=1.0)
+        before = model.guarantee(d, is_sparse=True)
+        assert model.fit(csr_array(np.eye(d))).guarantee_.charges == before.charges
+
+
+def test_a_table_declared_larger_gets_a_coarser_grid():
+    import kveil
+
+    assert PrivateKMeans(2, bounds=(0, 1)).fit(kveil.read(np.zeros((5, 2)), max_rows=2**50)).method_ == "tree"

@@ -5,11 +5,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from kveil.errors import BudgetExceeded
+from kveil.errors import BudgetExceeded, InvalidValue, TicketError
 from kveil.kernel.ledger import Ledger
 from kveil.kernel.loss import PrivacyUnit, compose, floor_delta
 from kveil.kernel.noise import laplace_noise
 from kveil.privatise.pool import Pool
+from kveil.testing import scripted
 
 DELTA = floor_delta(1e-6)
 
@@ -59,8 +60,31 @@ def test_a_pool_draws_on_the_reservation_of_its_own_plan_only():
     with pytest.raises(AssertionError):
         pool.open(None)
     half = Pool(Fraction(1, 2), DELTA, "add-remove", PrivacyUnit(), is_pure=True)
-    with pytest.raises(AssertionError):
+    with pytest.raises(TicketError, match="not in the reserved plan"):
         pool.open(other.reserve(half.plan()))
+
+
+def test_a_reservation_feeds_one_pool_once():
+    """Otherwise every further pool would draw the whole budget again while the ledger says once."""
+    terms = Fraction(1), DELTA, "add-remove", PrivacyUnit()
+    pool, ticket, ledger = opened()
+    with pytest.raises(AssertionError):
+        pool.open(ticket)
+    with pytest.raises(TicketError, match="drawn already"):
+        Pool(*terms, is_pure=True).open(ticket)
+    closed = Ledger.memory("outer", 1, relation="add-remove").reserve(pool.plan())
+    closed.close()
+    with pytest.raises(TicketError, match="closed"):
+        Pool(*terms, is_pure=True).open(closed)
+    swapped = Ledger.memory("outer", 1, relation="add-remove").reserve(pool.plan())
+    with scripted(1), pytest.raises(TicketError, match="source of noise"):
+        Pool(*terms, is_pure=True).open(swapped)
+    assert ledger.spent().epsilon == 1
+
+
+def test_a_budget_too_small_to_share_is_refused_beforehand():
+    with pytest.raises(InvalidValue, match="too small"):
+        Pool(Fraction(1, 2**20), DELTA, "add-remove", PrivacyUnit(), is_pure=False)
 
 
 @pytest.mark.parametrize(

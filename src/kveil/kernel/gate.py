@@ -17,8 +17,7 @@ def run(measurement: Measurement[Secret, Noisy], secret: Secret, account: Ledger
         with account.reserve(Plan((measurement.charge,), account.relation, account.unit, delta)) as ticket:
             return run(measurement, secret, ticket)
     index = account.take(measurement.charge)
-    source = entropy()
-    noisy = measurement.draw(source, secret)
+    noisy = measurement.draw(source := entropy(), secret)
     receipt = Receipt(account.token, index, measurement.charge, source.secure)
     account.receipts.append(receipt)
     return noisy, receipt

@@ -91,7 +91,8 @@ class Charge:
     def __str__(self) -> str:
         loss = f"epsilon {float(self.epsilon):.6g}" if self.epsilon is not None else f"rho {float(self.rho or 0):.6g}"
         delta = f", delta {float(self.delta):.3g}" if self.delta else ""
-        return f"{self.label}: {self.mechanism}, {self.norm} sensitivity {self.sensitivity}, {self.times} x {loss}{delta}"
+        kind = f"{self.mechanism}, {self.norm} sensitivity {self.sensitivity}, {self.times} x "
+        return f"{self.label}: {'' if self.mechanism == 'given' else kind}{loss}{delta}"
 
 
 Secret = TypeVar("Secret")

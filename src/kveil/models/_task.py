@@ -38,6 +38,7 @@ class Task:
     n_steps: int
     start: NDArray[np.float64] | None  # public centres, or None for a spread over the domain
     expected_rows: float | None = None  # a public figure, for choices only
+    is_zcdp: bool = False  # the ledger adds zCDP, where pure noise would cost much more than Gaussian
     reseed: bool = True  # move centres without rows beside the largest clusters
 
 

@@ -35,7 +35,7 @@ class Grid:
         if task.domain.n_columns > MOST_COLUMNS:
             raise InvalidValue(f'method="grid" takes at most {MOST_COLUMNS} features: its cells multiply. Use method="tree".')
         self.task = task
-        self.pool = Pool(task.epsilon, task.delta, task.relation, task.unit, is_pure=True)
+        self.pool = Pool(task.epsilon, task.delta, task.relation, task.unit, is_pure=not task.is_zcdp)
 
     def plan(self) -> Plan | None:
         return self.pool.plan()
@@ -46,7 +46,8 @@ class Grid:
         progress("counting cells", 1, 1)
         n = task.expected_rows or self._rows(source)
         share = self.pool.left
-        per_axis = cells_per_axis(n, float(self.pool.epsilon) * share, d)
+        loss = float(self.pool.total) * share
+        per_axis = cells_per_axis(n, 2 * np.sqrt(loss) if self.pool.kind == "zcdp" else loss, d)
         (raw,) = source.map_reduce(grid_counts, GridCells(task.domain.top, per_axis), grid=task.domain)  # secret
         counts = self.pool.counts("cells", raw, share)  # public, charged
         least = 2 * self.pool.deviation(share) * np.sqrt(max(1.0, np.log(len(counts)) / 3))

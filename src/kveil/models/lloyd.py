@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kveil.kernel.ledger import Ticket
-from kveil.kernel.loss import Plan
+from kveil.kernel.loss import Plan, zcdp_rho
 from kveil.models._task import Task
 from kveil.privatise.cluster_sums import NoisyClusterSums
 from kveil.solve.kmeans import weighted_kmeans
@@ -47,7 +47,10 @@ class Lloyd:
     def __init__(self, task: Task) -> None:
         self.task = task
         self.noise: NoisyClusterSums | None = None
-        if task.epsilon is not None:
+        if task.epsilon is not None and task.is_zcdp:
+            rho = zcdp_rho(task.epsilon, task.delta)
+            self.noise = NoisyClusterSums.gaussian(task.domain, rho, task.n_steps, task.relation, task.unit)
+        elif task.epsilon is not None:
             self.noise = NoisyClusterSums.tighter(task.domain, task.epsilon, task.delta, task.n_steps, task.relation, task.unit)
 
     def plan(self) -> Plan | None:

@@ -43,7 +43,8 @@ class PrivateKMeans(EuclideanClusterer):
     """k-means centres of rows about people, with differential privacy.
 
     n_clusters: number of centres.
-    epsilon, delta: the promise. delta=0 is pure; with delta > 0 whichever of pure and Gaussian noise is smaller is used.
+    epsilon, delta: the promise. delta=0 is pure; with delta > 0 Gaussian noise is used where it is smaller (for "lloyd" judged
+        by its size, for "tree" above 3 features), and always if the ledger adds zCDP.
         epsilon=float("inf") gives the noise-free result and a guarantee that says "none".
     bounds: public (low, high) of the features: two numbers, two sequences (lows, highs), or {name: (low, high)}. Rows
         outside are clipped; a row with a missing or infinite value counts as the middle of the bounds, so fill or drop
@@ -67,7 +68,8 @@ class PrivateKMeans(EuclideanClusterer):
 
     Private:      the rows and, under add-remove, their number.  Public: all parameters and the columns.
     Neighbours:   tables that differ by one record (or one person: `kveil.read(X, person=...)`), added, removed or replaced.
-    Sensitivity:  of counts and sums per cluster; see `kveil.privatise.cluster_sums.NoisyClusterSums`.
+    Sensitivity:  of counts and sums per cluster or cell: `kveil.privatise.cluster_sums.NoisyClusterSums` ("lloyd", "mean") and
+                  `kveil.privatise.pool.Pool` ("tree", "grid").
     Cost:         exactly `guarantee()`, known before the data and charged before a row is read.
     Not covered:  running time; whatever is not released here.
 
@@ -121,7 +123,7 @@ class PrivateKMeans(EuclideanClusterer):
         """
         source = read(X)  # files are open, the schema is checked, no row is read
         used, why = self._pick(source.is_sparse)
-        method = METHODS[used](self._task(used, source.n_columns, source.unit, source.names))
+        method = METHODS[used](self._task(used, source.n_columns, source.unit, source.names, source.max_rows))
         source.check(method.task.domain)
         rng = _public_generator(self.random_state)
         plan = method.plan()
@@ -129,18 +131,20 @@ class PrivateKMeans(EuclideanClusterer):
             found = method.run(source, ticket, rng)
         return self._keep(found, method.task, source, plan, ticket, {"asked": self.method, "used": used, "why": why})
 
-    def guarantee(self, n_features: int | None = None, *, unit: PrivacyUnit = PrivacyUnit()) -> Guarantee:
+    def guarantee(
+        self, n_features: int | None = None, *, unit: PrivacyUnit = PrivacyUnit(), is_sparse: bool = False
+    ) -> Guarantee:
         """What `fit` will promise and charge, from the parameters alone.
 
         n_features: where bounds or center do not tell. The total is the same without it; the single mechanisms are then those
             for one feature. With delta > 0 it is needed, because it decides which noise is smaller.
-        unit: that of the source, if people are protected: `kveil.read(...).unit`.
+        unit, is_sparse: those of the source, if people are protected or rows are sparse: `kveil.read(...).unit`.
         """
         width = n_features or domain_width(self.bounds, self.center) or getattr(self, "n_features_in_", None)
         if width is None and self.delta:
             raise InvalidValue("which noise is smaller depends on the number of features: pass guarantee(n_features=...).")
         names = tuple(self.bounds) if isinstance(self.bounds, Mapping) else None
-        used, _ = self._pick(is_sparse=False)
+        used, _ = self._pick(is_sparse)
         plan = METHODS[used](self._task(used, width or 1, unit, names)).plan()
         return no_guarantee(self.relation, unit, "curator") if plan is None else guarantee(plan, trust="curator")
 
@@ -149,15 +153,20 @@ class PrivateKMeans(EuclideanClusterer):
         check_choice("method", self.method, ("auto", *METHODS))
         if self.method in ("tree", "grid") and is_sparse:
             raise InvalidValue(f'method="{self.method}" takes dense rows. Use method="lloyd" for sparse ones, or a dense table.')
+        is_plain = self.n_steps is None and isinstance(self.init, str) and self.tuning is None
+        if self.method not in ("auto", "lloyd") and not is_plain:
+            raise InvalidValue('n_steps, init and tuning belong to method="lloyd". Leave them out, or use that method.')
         if self.method != "auto":
             return self.method, "it was asked for"
         if is_sparse:
             return "lloyd", "rows are sparse"
-        if self.n_steps is not None or not isinstance(self.init, str) or self.tuning is not None:
+        if not is_plain:
             return "lloyd", "n_steps, init and tuning belong to it"
         return "tree", "it is the best for dense rows"
 
-    def _task(self, used: str, n_features: int, unit: PrivacyUnit, names: tuple[str, ...] | None = None) -> Task:
+    def _task(
+        self, used: str, n_features: int, unit: PrivacyUnit, names: tuple[str, ...] | None = None, max_rows: int = 2**40
+    ) -> Task:
         n_clusters = check_clusters(self.n_clusters, n_features)
         epsilon, delta = check_budget(self.epsilon, self.delta)
         if epsilon is None and self.ledger is not None:
@@ -174,12 +183,28 @@ class PrivateKMeans(EuclideanClusterer):
         n_steps = default_steps(rows, loss, n_clusters, n_features)
         if self.n_steps is not None:
             n_steps = check_count("n_steps", self.n_steps)
-        default_bits = tree_bits(n_features) if used == "tree" else _bits(rows, loss, n_features)
+        default_bits = tree_bits(n_features, max_rows) if used == "tree" else _bits(rows, loss, n_features)
         bits = default_bits if tuning.bits is None else check_count("bits", tuning.bits)
         bounds = bounds_by_name(self.bounds, names) if isinstance(self.bounds, Mapping) else self.bounds
         domain = check_domain(bounds, self.center, self.radius, n_features, bits)
         start = check_start(self.init, n_clusters, n_features)
-        return Task(n_clusters, epsilon, delta, domain, self.scaling, self.relation, unit, n_steps, start, rows, tuning.reseed)
+        return Task(
+            n_clusters, epsilon, delta, domain, self.scaling, self.relation, unit, n_steps, start,
+            expected_rows=rows, is_zcdp=bool(delta) and self._rule() == "zcdp", reseed=tuning.reseed,
+        )  # fmt: skip
+
+    def _rule(self) -> str | None:
+        """How the caller's ledger adds up, if there is one."""
+        if self.ledger is None:
+            return None
+        return str(self._open_ledger().rule)
+
+    def _open_ledger(self) -> Ledger:
+        if isinstance(self.ledger, Ledger):
+            return self.ledger
+        if not isinstance(self.ledger, str | os.PathLike):
+            raise InvalidType("ledger must be a kveil Ledger, the path of one, or None.")
+        return Ledger.open(self.ledger)
 
     def _reserve(self, plan: Plan | None) -> Ticket | nullcontext[None]:
         """The ticket of the caller's ledger, or of one made for this fit alone; none without noise."""
@@ -188,11 +213,7 @@ class PrivateKMeans(EuclideanClusterer):
         if self.ledger is None:
             delta = float(self.delta) if plan.delta else 0.0
             return Ledger.memory("this fit", float(self.epsilon), delta, relation=plan.relation, unit=plan.unit).reserve(plan)
-        if isinstance(self.ledger, Ledger):
-            return self.ledger.reserve(plan)
-        if not isinstance(self.ledger, str | os.PathLike):
-            raise InvalidType("ledger must be a kveil Ledger, the path of one, or None.")
-        return Ledger.open(self.ledger).reserve(plan)
+        return self._open_ledger().reserve(plan)
 
     def _keep(
         self, found: Found, task: Task, source: Source, plan: Plan | None, ticket: Ticket | None, method: dict[str, str]

@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from kveil.kernel.ledger import Ticket
+from kveil.errors import InvalidValue
+from kveil.kernel.ledger import UNIT, Ticket
 from kveil.kernel.loss import Plan
 from kveil.models._task import Task
 from kveil.models.lloyd import Found, shares
@@ -27,11 +28,12 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 N_LENGTHS = 40  # bins of a distance, four an octave
+LEAST_UNITS, WIDEST = 2**14, 2.0**49  # of a ledger's units, so that shares are not lost in rounding; of a deviation, in steps
 
 
-def tree_bits(n_features: int) -> int:
-    """As fine a grid as exact distances and exact sums of 2**40 rows allow: narrow columns beside wide ones stay readable."""
-    return min(23, 1 + int((51 - np.log2(n_features)) // 2))
+def tree_bits(n_features: int, max_rows: int = 2**40) -> int:
+    """As fine a grid as exact distances and exact sums allow: narrow columns beside wide ones stay readable."""
+    return max(2, min(23, 63 - (max_rows - 1).bit_length(), 1 + int((51 - np.log2(n_features)) // 2)))
 
 
 class Tree:
@@ -43,8 +45,14 @@ class Tree:
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        is_pure = not task.delta or task.domain.n_columns <= 3
+        is_pure = not task.delta or (task.domain.n_columns <= 3 and not task.is_zcdp)
         self.pool = Pool(task.epsilon, task.delta, task.relation, task.unit, is_pure=is_pure)
+        # Judged here, from public parameters, so that no draw in the middle of a fit can be refused.
+        widest = self.pool.spread(1, task.domain.n_columns**0.5 * task.domain.top + 2, 0.02) ** 0.5
+        if self.pool.kind != "none" and (self.pool.total * UNIT < LEAST_UNITS or widest > WIDEST):
+            raise InvalidValue(
+                'this budget is too small for method="tree", which shares it out in many draws. Raise epsilon, or try "mean".'
+            )
 
     def plan(self) -> Plan | None:
         return self.pool.plan()
@@ -73,12 +81,12 @@ class _Fit:
 
     def run(self) -> Found:
         progress("looking at the whole", 1, 5)
-        n = self._whole()
+        n, raw_sum = self._whole()
         if self.p < self.d and self.pool.spread(self.d, self.reach, 0.7) * (self.k / n) ** 2 > 2 * self.reach**2:
             return self._one_mean(np.zeros(self.d), float(self.reach), n)
         middle, radius = np.zeros(self.d), float(self.reach)
         if not self.is_low:
-            middle = self._mean(n)
+            middle = self._mean(raw_sum, n)
             radius = self._radius(middle)
             rest = 0.95 * (0.75 - (1 - self.pool.left))
             if self.p < self.d and self.pool.spread(self.d, radius, rest) * (self.k / n) ** 2 > radius**2:
@@ -108,18 +116,19 @@ class _Fit:
 
     # --- releases ----------------------------------------------------------------------------------------------------
 
-    def _whole(self) -> float:
+    def _whole(self) -> tuple[float, Integers]:
+        """The noisy number of rows, public, and the raw sum, secret."""
         plain = Frame(self.ratio, np.zeros(self.d, dtype=np.int64), self.reach)
-        raw_count, self._raw_sum = self.source.map_reduce(whole, plain, grid=self.task.domain)
+        raw_count, raw_sum = self.source.map_reduce(whole, plain, grid=self.task.domain)
         share = 0.05 if self.is_pure and self.p < self.d else 0.01
-        return max(10.0, float(self.pool.counts("number of rows", raw_count, share)[0]))
+        return max(10.0, float(self.pool.counts("number of rows", raw_count, share)[0])), raw_sum
 
-    def _mean(self, n: float) -> Floats:
+    def _mean(self, raw_sum: Integers, n: float) -> Floats:
         share = 0.04
         if self.is_pure and self.p < self.d:
             share = min(0.5, max(0.04, 10 * self.d / (n * float(self.pool.total))))
         spread = self.pool.spread(self.d, self.reach, share)
-        noisy = self.pool.vectors("sum of rows", self._raw_sum, self.reach, share)[0]
+        noisy = self.pool.vectors("sum of rows", raw_sum, self.reach, share)[0]
         return _ball(_shrunk(noisy / n, spread / n**2), self.reach)
 
     def _radius(self, middle: Floats) -> float:

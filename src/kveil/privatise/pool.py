@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from kveil.errors import InvalidValue
 from kveil.kernel import gate
 from kveil.kernel.grid import per_person
 from kveil.kernel.ledger import UNIT, Ledger, Ticket
@@ -18,6 +19,8 @@ from kveil.kernel.noise import gaussian_noise, k_norm_noise, laplace_noise
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Kind = Literal["pure", "zcdp", "none"]
+
+LEAST_UNITS = 2**10  # of a ledger: with fewer, shares would be lost in rounding, and a late draw could be refused
 
 
 class Pool:
@@ -38,6 +41,8 @@ class Pool:
         self.kind: Kind = "none" if epsilon is None else "pure" if is_pure else "zcdp"
         self.epsilon, self.delta = epsilon or Fraction(1), Fraction(0) if is_pure else delta
         self.total = zcdp_rho(self.epsilon, self.delta) if self.kind == "zcdp" else self.epsilon
+        if self.total * UNIT < LEAST_UNITS:
+            raise InvalidValue("this budget is too small to be shared out. Raise epsilon, or use method='mean' or 'lloyd'.")
         self.relation, self.unit, self.spent = relation, unit, Fraction(0)
         self._ticket: Ticket | None = None
         self._filter: Ledger | None = None
@@ -51,11 +56,13 @@ class Pool:
         return Plan((charge,), self.relation, self.unit, self.delta)
 
     def open(self, ticket: Ticket | None) -> None:
-        """Start drawing on what `ticket` has reserved: the plan above. An open ledger of that total is a privacy filter."""
-        if (ticket is None) != (self.kind == "none") or (ticket is not None and ticket.plan != self.plan()):
-            raise AssertionError("a pool draws on the reservation of its own plan")
-        self._ticket = ticket
-        if ticket is not None:
+        """Start drawing on what `ticket` has reserved: the plan above, once. An open ledger of that total is a privacy filter."""
+        plan = self.plan()
+        if (ticket is None) != (plan is None) or self._filter is not None:
+            raise AssertionError("a pool draws once, on the reservation of its own plan")
+        if ticket is not None and plan is not None:
+            ticket.take(plan.charges[0])  # refuses another plan, a second pool, a closed ticket, another process or source
+            self._ticket = ticket
             self._filter = Ledger.memory("this fit", self.epsilon, self.delta, relation=self.relation, unit=self.unit)
 
     @property

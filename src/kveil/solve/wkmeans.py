@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+MOST_DISTANCES = 2**24  # beyond it a table of all distances would fill the memory, and swaps bring little
+
 
 def thorough_kmeans(points: Floats, weights: Floats, n_clusters: int, rng: np.random.Generator) -> Floats:
     """`n_clusters` centres of released points. Fewer points than clusters: all of them, and copies with a public jitter."""
@@ -52,7 +54,7 @@ def _lloyd(points: Floats, weights: Floats, start: Floats, steps: int) -> tuple[
 def _swapped(points: Floats, weights: Floats, best: Floats, cost: float, rng: np.random.Generator) -> tuple[Floats, float]:
     """Drop a centre whose removal costs least, add a point drawn by squared distance, keep what is cheaper."""
     k, failures = len(best), 0
-    for _ in range(60 if k > 1 else 0):
+    for _ in range(60 if k > 1 and len(points) * k <= MOST_DISTANCES else 0):
         apart = np.maximum((points**2).sum(1)[:, None] - 2 * points @ best.T + (best**2).sum(1), 0.0)
         owner = apart.argmin(axis=1)
         two = np.partition(apart, 1, axis=1)

@@ -34,7 +34,8 @@ class Frame:
 
     def measured(self, rows: Any) -> Integers:
         """Encoded rows in steps of equal length, from the centre of the domain."""
-        return np.asarray(rows if self.ratio is None else np.rint(rows * self.ratio)).astype(np.int64)
+        with np.errstate(all="ignore"):
+            return np.asarray(rows if self.ratio is None else np.rint(rows * self.ratio)).astype(np.int64)
 
     def centred(self, rows: Any) -> Integers:
         """Rows about the middle, inside the ball."""
