@@ -28,6 +28,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 N_LENGTHS = 40  # bins of a distance, four an octave
+MOST_LEAVES = 512  # with more, leaves are small, their middles will do, and looking for the nearest one takes too long
 LEAST_UNITS, WIDEST = 2**14, 2.0**49  # of a ledger's units, so that shares are not lost in rounding; of a deviation, in steps
 
 
@@ -94,7 +95,7 @@ class _Fit:
         frame, half = self._frame(middle, radius, n)
         progress("growing the tree", 2, 5)
         leaves, weights, reaches = self._tree(frame, half, n)
-        if not self.is_low:
+        if not self.is_low and len(leaves) <= MOST_LEAVES:
             progress("looking into the leaves", 3, 5)
             leaves, weights = self._leaf_means(frame, leaves, weights, reaches)
         progress("recovering centres", 4, 5)
