@@ -200,8 +200,9 @@ def test_force_replaces_an_older_release(fitted, kveil, csv, tmp_path):
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["card.md", "centers.csv", "release.json"]
 
 
-def test_force_needs_nothing_to_replace(fitted, csv):
-    fitted(csv, *ARGUMENTS, "--force")
+def test_force_needs_nothing_to_replace(kveil, csv, tmp_path):
+    assert kveil("fit", csv, "-o", tmp_path / "out", *ARGUMENTS, "--force").code == 0
+    assert library.load(tmp_path / "out").guarantee.valid
 
 
 def test_a_ledger_is_charged_exactly_what_the_guarantee_says(kveil, csv, budget, tmp_path):

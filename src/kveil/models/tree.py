@@ -84,20 +84,20 @@ class _Fit:
         progress("looking at the whole", 1, 5)
         n, raw_sum = self._whole()
         if self.p < self.d and self.pool.spread(self.d, self.reach, 0.7) * (self.k / n) ** 2 > 2 * self.reach**2:
-            return self._one_mean(np.zeros(self.d), float(self.reach), n)
+            return self._one_mean(np.zeros(self.d), float(self.reach))
         middle, radius = np.zeros(self.d), float(self.reach)
         if not self.is_low:
             middle = self._mean(raw_sum, n)
             radius = self._radius(middle)
             rest = 0.95 * (0.75 - (1 - self.pool.left))
             if self.p < self.d and self.pool.spread(self.d, radius, rest) * (self.k / n) ** 2 > radius**2:
-                return self._one_mean(middle, radius, n)
+                return self._one_mean(middle, radius)
         frame, half = self._frame(middle, radius, n)
         progress("growing the tree", 2, 5)
         leaves, weights, reaches = self._tree(frame, half, n)
         if not self.is_low and len(leaves) <= MOST_LEAVES:
             progress("looking into the leaves", 3, 5)
-            leaves, weights = self._leaf_means(frame, leaves, weights, reaches)
+            leaves, weights = self._leaf_means(frame, leaves, reaches)
         progress("recovering centres", 4, 5)
         if self.p == self.d:
             centers, steps = middle + thorough_kmeans(leaves, weights, self.k, self.rng), 2
@@ -211,24 +211,24 @@ class _Fit:
         middles, halves, weights = (np.concatenate(part) for part in zip(*found, strict=True))
         return middles, weights, np.sqrt((halves**2).sum(axis=1))
 
-    def _leaf_means(self, frame: Frame, leaves: Floats, weights: Floats, reaches: Floats) -> tuple[Floats, Floats]:
+    def _leaf_means(self, frame: Frame, leaves: Floats, reaches: Floats) -> tuple[Floats, Floats]:
         share = 0.3 * self._tree_share()
         bases = np.rint(leaves).astype(np.int64)
         radii = np.maximum(np.ceil(reaches), 1).astype(np.int64)
         state = Residuals(frame, Centers(bases.astype(np.float64), None), "projected", "projected", bases, radii)
-        counts, moves, _ = self._cells(state, 0.25 * share, 0.75 * share, radii.astype(np.float64))
+        counts, moves = self._cells(state, 0.25 * share, 0.75 * share, radii.astype(np.float64))
         weak = counts < 2 * self.pool.deviation(0.25 * share)
         return leaves + np.where(weak[:, None], 0.0, moves), np.where(weak, np.maximum(counts, 0) / 4, counts)
 
-    def _cells(self, state: Residuals, of_counts: float, of_sums: float, radii: Floats) -> tuple[Floats, Floats, Floats]:
-        """Noisy counts, shrunken mean residuals, and the variance of each mean, of cells."""
+    def _cells(self, state: Residuals, of_counts: float, of_sums: float, radii: Floats) -> tuple[Floats, Floats]:
+        """Noisy counts and shrunken mean residuals of cells."""
         raw_counts, raw_sums = self.source.map_reduce(residual_sums, state, grid=self.task.domain)  # secret
         counts = self.pool.counts("cells", raw_counts, of_counts)  # public, charged
         sums = self.pool.vectors("residuals", raw_sums, TOP, of_sums) * (radii / TOP)[:, None]  # public, charged
         n = np.maximum(counts, 1.0)
         variance = self.pool.spread(sums.shape[1], 1.0, of_sums) * radii**2 / n**2
         means = np.array([_shrunk(mean, v) for mean, v in zip(sums / n[:, None], variance, strict=True)])
-        return counts, np.array([_ball(mean, r) for mean, r in zip(means, radii, strict=True)]), variance
+        return counts, np.array([_ball(mean, r) for mean, r in zip(means, radii, strict=True)])
 
     def _recovered(
         self, frame: Frame, leaves: Floats, weights: Floats, middle: Floats, radius: float, n: float
@@ -249,7 +249,7 @@ class _Fit:
             frame, Centers(seeds.astype(np.float64), None), "projected", "centred",
             np.zeros((k2, d), dtype=np.int64), np.full(k2, frame.radius, dtype=np.int64),
         )  # fmt: skip
-        counts, means, _ = self._cells(state, 0.05 * share, 0.95 * share, radii)
+        counts, means = self._cells(state, 0.05 * share, 0.95 * share, radii)
         weak = counts < max(2 * pool.deviation(0.05 * share), 0.5)
         means[weak] = 0.0
         if k2 > k:
@@ -270,18 +270,18 @@ class _Fit:
         r = max(1, int(np.ceil(radius)))
         state = Residuals(frame, places, "measured", "measured", codes, np.full(self.k, r, dtype=np.int64))
         of_counts, of_sums = 0.05 * (share - of_radius), 0.95 * (share - of_radius)
-        counts, moves, _ = self._cells(state, of_counts, of_sums, np.full(self.k, float(r)))
+        counts, moves = self._cells(state, of_counts, of_sums, np.full(self.k, float(r)))
         moves[counts < max(2 * self.pool.deviation(of_counts), 0.5)] = 0.0
         return np.array([_ball(center, self.reach) for center in codes + moves]), counts
 
-    def _one_mean(self, about: Floats, radius: float, n: float) -> Found:
+    def _one_mean(self, about: Floats, radius: float) -> Found:
         """No signal for k centres: one mean, k times."""
         rest = self.pool.left
         frame = Frame(self.ratio, np.rint(about).astype(np.int64), self.reach)
         r = max(1, int(np.ceil(radius)))
         base = frame.middle[None, :]
         state = Residuals(frame, Centers(base.astype(np.float64), None), "measured", "measured", base, np.array([r]))
-        _, moves, _ = self._cells(state, 0.2 * rest, 0.8 * rest, np.array([float(r)]))
+        _, moves = self._cells(state, 0.2 * rest, 0.8 * rest, np.array([float(r)]))
         center = _ball(frame.middle + moves[0], self.reach)
         note = (
             "too little budget for so many centres: all are one private mean. Use delta > 0, a smaller domain or fewer centres."
