@@ -37,3 +37,4 @@ class Tree:
     """bits: width of the fixed-point grid; default as fine as exact sums allow."""
 
     bits: int | None = None
+    steps: int = 2
