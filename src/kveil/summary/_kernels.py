@@ -114,3 +114,67 @@ def add_residuals(rows: Any, owner: Any, bases: Any, radii: Any, top: int, count
             away = rows[i, j] - bases[c, j]
             part = abs(away) * top // divisor
             sums[c, j] += part if away >= 0 else -part
+
+
+@njit(cache=True, nogil=True)
+def find_cubes(rows: Any, low: Any, side: int, half: int, active: Any, ends: Any, codes: Any) -> None:
+    """The child cube of every row: down from the root through active cubes, whose codes of level l are
+    active[ends[l] : ends[l+1]]; -1 for a row that leaves them."""
+    n_axes, depth = low.shape[0], ends.shape[0] - 1
+    for i in range(rows.shape[0]):
+        rank = 0
+        for level in range(1, depth + 2):
+            code = rank
+            for a in range(n_axes):
+                y = min(max(rows[i, a], -half), half)
+                code = (code << 1) | ((((y - low[a]) << level) // side) & 1)
+            if level > depth:
+                break
+            left, right = ends[level - 1], ends[level]
+            while left < right:
+                middle = (left + right) // 2
+                if active[middle] < code:
+                    left = middle + 1
+                else:
+                    right = middle
+            if left == ends[level] or active[left] != code:
+                code = -1
+                break
+            rank = left - ends[level - 1]
+        codes[i] = code
+
+
+@njit(cache=True, nogil=True)
+def loss_between(rows: Any, i: int, points: Any, j: int, is_squared: bool, shift: int) -> int:
+    """The squared distance, or the distance, of a row and a point, shifted down. IEEE roots are the same everywhere."""
+    square = 0
+    for a in range(rows.shape[1]):
+        away = rows[i, a] - points[j, a]
+        square += away * away
+    return (square if is_squared else int(math.sqrt(float(square)))) >> shift
+
+
+@njit(cache=True, nogil=True)
+def find_nearest(rows: Any, centers: Any, is_squared: bool, shift: int, owner: Any, first: Any, second: Any) -> None:
+    """The nearest centre of every row, its loss there and at the second nearest (the largest int64 if there is none)."""
+    for i in range(rows.shape[0]):
+        owner[i], first[i], second[i] = 0, np.iinfo(np.int64).max, np.iinfo(np.int64).max
+        for c in range(centers.shape[0]):
+            loss = loss_between(rows, i, centers, c, is_squared, shift)
+            if loss < first[i]:
+                owner[i], first[i], second[i] = c, loss, first[i]
+            elif loss < second[i]:
+                second[i] = loss
+
+
+@njit(cache=True, nogil=True)
+def add_swaps(
+    rows: Any, owner: Any, first: Any, second: Any, candidates: Any, is_squared: bool, shift: int, stays: Any, moves: Any
+) -> None:
+    """Add every row's loss with candidate y beside all centres (`stays`), and how much more it is without its own centre."""
+    for i in range(rows.shape[0]):
+        for y in range(candidates.shape[0]):
+            loss = loss_between(rows, i, candidates, y, is_squared, shift)
+            near = min(first[i], loss)
+            stays[y] += near
+            moves[owner[i], y] += min(second[i], loss) - near
