@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Lloyd"]
+__all__ = ["Grid", "Lloyd", "Mean", "Tree"]
 
 
 @dataclass(frozen=True)
@@ -16,3 +16,24 @@ class Lloyd:
 
     bits: int | None = None
     reseed: bool = True
+
+
+@dataclass(frozen=True)
+class Grid:
+    """bits: width of the fixed-point grid that rows are read on."""
+
+    bits: int | None = None
+
+
+@dataclass(frozen=True)
+class Mean:
+    """bits: width of the fixed-point grid."""
+
+    bits: int | None = None
+
+
+@dataclass(frozen=True)
+class Tree:
+    """bits: width of the fixed-point grid; default as fine as exact sums allow."""
+
+    bits: int | None = None

@@ -283,9 +283,9 @@ def test_centres_without_rows_are_moved_to_where_rows_are(blobs):
 
 
 def test_expected_rows_only_steer_choices(blobs):
-    small, large = (PrivateKMeans(3, bounds=BOUNDS, expected_rows=n)._task("lloyd", 2, kveil.PrivacyUnit()) for n in (10, 10**7))
-    assert (small.n_steps, large.n_steps) == (2, 7)
-    assert (small.domain.bits, large.domain.bits) == (16, 20)
+    for rows, steps, bits in [(10, 2, 16), (10**7, 7, 20)]:
+        used = fitted(blobs, method="lloyd", expected_rows=rows).release_.parameters
+        assert (used["n_steps"], used["bits"]) == (steps, bits)
 
 
 def test_bounds_may_be_given_by_name(blobs):

@@ -9,7 +9,8 @@ from sklearn.datasets import load_digits
 
 from kveil import Ledger, PrivateKMeans
 from kveil.errors import KveilError
-from kveil.models.tree import _boxes, _halving_order, tree_bits
+from kveil.models._method import Facts
+from kveil.models.tree import Tree, _boxes, _halving_order
 from kveil.solve.wkmeans import thorough_kmeans
 from kveil.testing import scripted
 
@@ -128,7 +129,7 @@ def test_boxes_of_cells():
 
 @pytest.mark.parametrize("d", [1, 2, 16, 100, 784, 5000, 100_000])
 def test_the_grid_is_as_fine_as_exact_distances_and_sums_allow(d):
-    bits = tree_bits(d)
+    bits = Tree.bits(Facts(d, 1.0, None, 2**40))
     assert 4 * d * 4 ** (bits - 1) <= 2**53
     assert bits + 40 <= 63
 
@@ -166,13 +167,15 @@ def test_a_budget_too_small_for_the_tree_is_refused_before_it_is_spent(epsilon, 
     assert ledger.spent().epsilon == 0
 
 
-def test_parameters_of_lloyd_are_not_ignored():
-    from kveil.tuning import Lloyd
+def test_options_of_another_method_are_refused_and_those_of_one_point_at_it():
+    from kveil import tuning
 
-    for parameters in ({"n_steps": 3}, {"init": np.zeros((2, 1))}, {"tuning": Lloyd()}):
+    for parameters in ({"n_steps": 3}, {"init": np.zeros((2, 1))}, {"tuning": tuning.Lloyd()}):
         for method in ("tree", "grid", "mean"):
-            with pytest.raises(KveilError, match="belong to method"):
+            with pytest.raises(KveilError, match=r"belongs to method|tuning must be"):
                 PrivateKMeans(2, bounds=(-1, 1), method=method, **parameters).fit(np.zeros((5, 1)))
+        assert PrivateKMeans(2, bounds=(-1, 1), **parameters).fit(np.zeros((5, 1))).method_ == "lloyd"
+    assert PrivateKMeans(2, bounds=(-1, 1), tuning=tuning.Grid()).fit(np.zeros((5, 1))).method_ == "grid"
 
 
 def test_the_guarantee_of_a_sparse_fit_can_be_asked_for():

@@ -25,6 +25,7 @@ def build(**changes: Any) -> Release:
     fields: dict[str, Any] = {
         "centers": centers,
         "weights": np.linspace(0.1, 0.9, len(centers)),
+        "errors": np.linspace(0.0, 0.2, len(centers)),
         "features": None if is_index else tuple(f"feature {place}" for place in range(centers.shape[1])),
         "guarantee": promise(),
         "receipt": {"token": "t-1", "ledger": "clinic", "charges": 5, "secure": True},

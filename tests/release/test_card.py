@@ -42,7 +42,7 @@ def test_a_large_table_is_cut_and_says_so(make):
     card = make(centers=np.zeros((25, 14))).card()
     rows = [line for line in card.splitlines() if line.startswith("|")]
     assert len(rows) == 2 + 20
-    assert {line.count("|") for line in rows} == {1 + 1 + 12 + 1}
+    assert {line.count("|") for line in rows} == {1 + 1 + 12 + 1 + 1}
     assert "and 5 more centres, and 2 more features" in card
     assert "more centres" not in make(centers=np.zeros((20, 12))).card()
 

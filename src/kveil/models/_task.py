@@ -17,6 +17,7 @@ from kveil.kernel.grid import Ball, Box
 from kveil.kernel.loss import PrivacyUnit, Relation, floor_delta, floor_epsilon
 from kveil.space.euclidean import Scaling
 
+INITS = ("auto", "spread")
 MOST_NUMBERS = 2**27  # in a table of centres: 1 GB
 BOUNDS_MISSING = (
     "bounds is missing. Taking the range from the data would publish its extremes exactly. Pass bounds=(low, high), or center "
@@ -35,11 +36,11 @@ class Task:
     scaling: Scaling
     relation: Relation
     unit: PrivacyUnit
-    n_steps: int
-    start: NDArray[np.float64] | None  # public centres, or None for a spread over the domain
+    tuning: Any  # constants of the method
+    n_steps: int | None = None  # None: the method's own
+    init: str | NDArray[np.float64] = "auto"  # how a start is found without data, or public centres
     expected_rows: float | None = None  # a public figure, for choices only
     is_zcdp: bool = False  # the ledger adds zCDP, where pure noise would cost much more than Gaussian
-    reseed: bool = True  # move centres without rows beside the largest clusters
 
 
 def check_budget(epsilon: Any, delta: Any) -> tuple[Fraction | None, Fraction]:
@@ -110,16 +111,15 @@ def check_domain(bounds: Any, center: Any, radius: Any, n_features: int, bits: i
     return Ball(_vector("center", 0.0 if center is None else center, n_features), float(radius), bits)
 
 
-def check_start(init: Any, n_clusters: int, n_features: int) -> NDArray[np.float64] | None:
-    """Public starting centres, or None for "auto" and "spread"."""
+def check_init(init: Any, n_clusters: int, n_features: int) -> str | NDArray[np.float64]:
+    """The name of a start, or public starting centres."""
     if isinstance(init, str):
-        check_choice("init", init, ("auto", "spread"))
-        return None
+        return str(check_choice("init", init, INITS))
     start = _numbers("init", init)
     if start.shape != (n_clusters, n_features) or not np.isfinite(start).all():
         raise InvalidValue(
-            f"init must be 'auto', 'spread', or {n_clusters} public centres with {n_features} finite features each. Centres "
-            "picked from the rows are not public."
+            f"init must be one of {', '.join(map(repr, INITS))}, or {n_clusters} public centres with {n_features} finite "
+            "features each. Centres picked from the rows are not public."
         )
     return start
 

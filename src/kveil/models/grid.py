@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 from kveil.errors import InvalidValue
 from kveil.kernel.ledger import Ticket
 from kveil.kernel.loss import Plan
+from kveil.models._method import Facts, Found, shares
 from kveil.models._task import Task
-from kveil.models.lloyd import Found, shares
+from kveil.models.lloyd import Lloyd
 from kveil.privatise.pool import Pool
 from kveil.solve.wkmeans import thorough_kmeans
 from kveil.source import Source
 from kveil.source.progress import step as progress
 from kveil.space.euclidean import clip
 from kveil.summary.cells import GridCells, grid_counts
+from kveil.tuning import Grid as GridTuning
 
 MOST_COLUMNS, MOST_CELLS = 3, 2**20
 
@@ -30,6 +34,14 @@ class Grid:
                   the cells, empty ones too. Cells below 2 deviations (more, where there are many cells) count as empty.
     Reference:    Su, Cao, Li, Bertino, Jin (2016), with a threshold instead of clamping at 0, which is biased.
     """
+
+    takes_sparse: ClassVar[bool] = False
+    options: ClassVar[frozenset[str]] = frozenset()
+    tuning: ClassVar[type[GridTuning]] = GridTuning
+
+    @staticmethod
+    def bits(facts: Facts) -> int:
+        return Lloyd.bits(facts)
 
     def __init__(self, task: Task) -> None:
         if task.domain.n_columns > MOST_COLUMNS:

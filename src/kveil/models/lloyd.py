@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kveil.kernel.ledger import Ticket
 from kveil.kernel.loss import Plan, zcdp_rho
+from kveil.models._method import Facts, Found, shares
 from kveil.models._task import Task
 from kveil.privatise.cluster_sums import NoisyClusterSums
 from kveil.solve.kmeans import weighted_kmeans
@@ -17,21 +18,13 @@ from kveil.source import Source
 from kveil.source.progress import step as progress
 from kveil.space.euclidean import Centers, Domain, clip, evenly
 from kveil.summary.cluster_sums import cluster_sums
+from kveil.tuning import Lloyd as LloydTuning
 
 Floats = NDArray[np.float64]
 
 DEFAULT_STEPS = 5
 FEWEST, MOST = 2, 7
 MOST_NUMBERS = 4_000_000  # drawn for a spread start, so that wide domains stay cheap
-
-
-@dataclass(frozen=True)
-class Found:
-    """What a method found: centres in the units of the data, noisy shares, and why it went as it did."""
-
-    centers: Floats
-    weights: Floats | None
-    notes: tuple[str, ...] = ()
 
 
 class Lloyd:
@@ -44,14 +37,26 @@ class Lloyd:
     Reference:    Blum, Dwork, McSherry, Nissim (2005); Su, Cao, Li, Bertino, Jin (2016) for the split and the steps.
     """
 
+    takes_sparse: ClassVar[bool] = True
+    options: ClassVar[frozenset[str]] = frozenset({"n_steps", "init"})
+    tuning: ClassVar[type[LloydTuning]] = LloydTuning
+
     def __init__(self, task: Task) -> None:
-        self.task = task
+        self.n_steps = default_steps(task) if task.n_steps is None else task.n_steps
+        is_auto = isinstance(task.init, str) and task.init == "auto"
+        self.task = task = replace(task, n_steps=self.n_steps, init="spread" if is_auto else task.init)
         self.noise: NoisyClusterSums | None = None
         if task.epsilon is not None and task.is_zcdp:
             rho = zcdp_rho(task.epsilon, task.delta)
-            self.noise = NoisyClusterSums.gaussian(task.domain, rho, task.n_steps, task.relation, task.unit)
+            self.noise = NoisyClusterSums.gaussian(task.domain, rho, self.n_steps, task.relation, task.unit)
         elif task.epsilon is not None:
-            self.noise = NoisyClusterSums.tighter(task.domain, task.epsilon, task.delta, task.n_steps, task.relation, task.unit)
+            self.noise = NoisyClusterSums.tighter(task.domain, task.epsilon, task.delta, self.n_steps, task.relation, task.unit)
+
+    @staticmethod
+    def bits(facts: Facts) -> int:
+        """16 bits are finer than the noise while rows times epsilon stays below 2**16; then 20, if distances stay exact."""
+        is_fine = facts.expected_rows is not None and facts.expected_rows * facts.epsilon >= 2**16
+        return 20 if is_fine and facts.n_features <= 2**13 else 16
 
     def plan(self) -> Plan | None:
         """Every charge of the fit; None without noise."""
@@ -64,18 +69,19 @@ class Lloyd:
 
     def run(self, source: Source, ticket: Ticket | None, rng: np.random.Generator) -> Found:
         task = self.task
-        centers = spread(task, rng) if task.start is None else clip(task.domain, task.start)  # (k, d)  public
-        counts = np.zeros(task.n_clusters)
-        for step in range(1, task.n_steps + 1):  # fixed before the data is seen
-            progress("Lloyd step", step, task.n_steps)
+        centers = spread(task, rng) if isinstance(task.init, str) else clip(task.domain, task.init)  # (k, d)  public
+        counts, errors = np.zeros(task.n_clusters), np.full(task.n_clusters, np.linalg.norm(task.domain.half))
+        for step in range(1, self.n_steps + 1):  # fixed before the data is seen
+            progress("Lloyd step", step, self.n_steps)
             state = Centers.of(centers, task.domain, task.scaling)
             raw_counts, raw_sums = source.map_reduce(cluster_sums, state, grid=task.domain)  # (k,), (k, d)  secret
             counts, sums = self._release(raw_counts, raw_sums, ticket)  # (k,), (k, d)  public, charged
             weak = counts < self._least_count
             centers = np.where(weak[:, None], centers, means(counts, sums, task.domain))  # (k, d)  public from here on
-            if step < task.n_steps and task.reseed:
+            errors = np.where(weak, errors, self._deviation / np.maximum(counts, 1.0))
+            if step < self.n_steps and task.tuning.reseed:
                 centers = reseeded(centers, np.where(weak, 0.0, counts), task.domain, rng)
-        return Found(centers, shares(counts))
+        return Found(centers, shares(counts), errors=np.minimum(errors, np.linalg.norm(task.domain.half)))
 
     def _release(self, raw_counts: Any, raw_sums: Any, ticket: Ticket | None) -> tuple[Floats, Floats]:
         if self.noise is None or ticket is None:
@@ -84,6 +90,13 @@ class Lloyd:
             return raw_counts.astype(np.float64), raw_sums.astype(np.float64)  # epsilon = infinity promises nothing
         noisy_counts, noisy_sums = self.noise.release(raw_counts, raw_sums, ticket)
         return noisy_counts.astype(np.float64), noisy_sums.astype(np.float64)
+
+    @property
+    def _deviation(self) -> float:
+        """Root mean squared length of the noise on a sum, in the units of the data."""
+        if self.noise is None:
+            return 0.0
+        return float(np.sqrt(self.noise.sum_variance) * np.linalg.norm(self.task.domain.step))
 
     @property
     def _least_count(self) -> float:
@@ -114,13 +127,6 @@ def reseeded(centers: Floats, counts: Floats, domain: Domain, rng: np.random.Gen
     return clip(domain, centers)
 
 
-def shares(counts: Floats) -> Floats:
-    """Noisy shares of the clusters; equal if nothing is left after cutting negative counts."""
-    positive = np.maximum(counts, 0.0)
-    total = positive.sum()
-    return positive / total if total > 0 else np.full(len(counts), 1.0 / len(counts))
-
-
 def spread(task: Task, rng: np.random.Generator) -> Floats:
     """Centres spread over the public domain without looking at data: k-means of points drawn evenly from it."""
     domain = task.domain
@@ -131,13 +137,14 @@ def spread(task: Task, rng: np.random.Generator) -> Floats:
     return domain.decode(domain.encode(domain.center + found * unit))  # on the grid: the last bits of a float sum may vary
 
 
-def default_steps(expected_rows: float | None, epsilon: float, n_clusters: int, n_features: int) -> int:
+def default_steps(task: Task) -> int:
     """How many steps pay off: about epsilon over the least epsilon that a step can use, between 2 and 7.
 
     Su et al. put that least epsilon at sqrt(500 k^3 (d + c)^3) / N, c = cbrt(4 d 0.225^2), N a public number of rows.
     """
-    if expected_rows is None:
+    if task.expected_rows is None:
         return DEFAULT_STEPS
-    c = (4 * n_features * 0.225**2) ** (1 / 3)
-    least = np.sqrt(500 * n_clusters**3 * (n_features + c) ** 3) / expected_rows
-    return int(np.clip(epsilon / least, FEWEST, MOST))
+    d = task.domain.n_columns
+    c = (4 * d * 0.225**2) ** (1 / 3)
+    least = np.sqrt(500 * task.n_clusters**3 * (d + c) ** 3) / task.expected_rows
+    return int(np.clip(float(task.epsilon or 1) / least, FEWEST, MOST))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
 from kveil.kernel.ledger import Ticket
 from kveil.kernel.loss import Plan
+from kveil.models._method import Facts, Found
 from kveil.models._task import Task
-from kveil.models.lloyd import Found, Lloyd
+from kveil.models.lloyd import Lloyd
 from kveil.source import Source
+from kveil.tuning import Lloyd as LloydTuning
+from kveil.tuning import Mean as MeanTuning
 
 
 class Mean:
@@ -19,9 +23,18 @@ class Mean:
     Private, public, neighbours, sensitivity and cost: those of `NoisyClusterSums`, once.
     """
 
+    takes_sparse: ClassVar[bool] = True
+    options: ClassVar[frozenset[str]] = frozenset()
+    tuning: ClassVar[type[MeanTuning]] = MeanTuning
+
+    @staticmethod
+    def bits(facts: Facts) -> int:
+        return Lloyd.bits(facts)
+
     def __init__(self, task: Task) -> None:
         self.task = task
-        self._step = Lloyd(replace(task, n_clusters=1, n_steps=1, start=task.domain.center[None, :]))
+        start = task.domain.center[None, :]
+        self._step = Lloyd(replace(task, n_clusters=1, n_steps=1, init=start, tuning=LloydTuning()))
 
     def plan(self) -> Plan | None:
         return self._step.plan()
@@ -29,4 +42,5 @@ class Mean:
     def run(self, source: Source, ticket: Ticket | None, rng: np.random.Generator) -> Found:
         found = self._step.run(source, ticket, rng)
         k = self.task.n_clusters
-        return Found(np.tile(found.centers, (k, 1)), np.full(k, 1 / k))
+        errors = None if found.errors is None else np.tile(found.errors, k)
+        return Found(np.tile(found.centers, (k, 1)), np.full(k, 1 / k), errors=errors)

@@ -8,14 +8,16 @@ towards what is known, so that steps average noise instead of adding it.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 from kveil.errors import InvalidValue
 from kveil.kernel.ledger import UNIT, Ticket
 from kveil.kernel.loss import Plan
+from kveil.models._method import Facts, Found, shares
 from kveil.models._task import Task
-from kveil.models.lloyd import Found, shares
 from kveil.privatise.pool import Pool
 from kveil.solve.wkmeans import thorough_kmeans
 from kveil.source import Source
@@ -23,6 +25,7 @@ from kveil.source.progress import step as progress
 from kveil.space.euclidean import Centers, clip
 from kveil.summary.cells import MOMENT_TOP, TOP, Lengths, Residuals, Stage, lengths, moments, residual_sums, stage_counts, whole
 from kveil.summary.frame import AXIS_BITS, Frame
+from kveil.tuning import Tree as TreeTuning
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -32,17 +35,21 @@ MOST_LEAVES = 512  # with more, leaves are small, their middles will do, and loo
 LEAST_UNITS, WIDEST = 2**14, 2.0**49  # of a ledger's units, so that shares are not lost in rounding; of a deviation, in steps
 
 
-def tree_bits(n_features: int, max_rows: int = 2**40) -> int:
-    """As fine a grid as exact distances and exact sums allow: narrow columns beside wide ones stay readable."""
-    return max(2, min(23, 63 - (max_rows - 1).bit_length(), 1 + int((51 - np.log2(n_features)) // 2)))
-
-
 class Tree:
     """Private k-means by a tree of noisy counts.
 
     Private:      the rows and their number.  Public: all parameters, the random frame, and that a fit took place.
     Sensitivity, neighbours and cost: those of `Pool`, for every release; shares of the budget follow from released values.
     """
+
+    takes_sparse: ClassVar[bool] = False
+    options: ClassVar[frozenset[str]] = frozenset()
+    tuning: ClassVar[type[TreeTuning]] = TreeTuning
+
+    @staticmethod
+    def bits(facts: Facts) -> int:
+        """As fine a grid as exact distances and exact sums allow: narrow columns beside wide ones stay readable."""
+        return max(2, min(23, 63 - (facts.max_rows - 1).bit_length(), 1 + int((51 - np.log2(facts.n_features)) // 2)))
 
     def __init__(self, task: Task) -> None:
         self.task = task

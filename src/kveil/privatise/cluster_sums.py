@@ -39,6 +39,7 @@ class NoisyClusterSums:
     counts: Measurement[Integers, Integers]
     sums: Measurement[Integers, Integers]
     count_deviation: float  # standard deviation of one noisy count; public
+    sum_variance: float  # of one coordinate of a noisy sum, in squared grid steps; public
 
     @classmethod
     def pure(cls, domain: Domain, epsilon: Fraction, n_steps: int, relation: Relation, unit: PrivacyUnit) -> NoisyClusterSums:
@@ -55,7 +56,7 @@ class NoisyClusterSums:
             sums = k_norm_noise("sums", reach, of_sums, times=n_steps, reason=reason)
         else:
             sums = laplace_noise("sums", reach, of_sums, times=n_steps, one_coordinate=one, reason=reason)
-        return cls(counts, sums, sqrt(2) * moved / float(of_counts))
+        return cls(counts, sums, sqrt(2) * moved / float(of_counts), (d + 1) * (reach / float(of_sums)) ** 2)
 
     @classmethod
     def gaussian(cls, domain: Domain, rho: Fraction, n_steps: int, relation: Relation, unit: PrivacyUnit) -> NoisyClusterSums:
@@ -67,7 +68,7 @@ class NoisyClusterSums:
         counts = gaussian_noise("counts", moved, of_counts, times=n_steps, reason="a row is in one cluster")
         reach, reason = per_person(domain.l2_sensitivity, m, relation), "a row adds one code, of bounded norm, to one cluster"
         sums = gaussian_noise("sums", reach, of_sums, times=n_steps, reason=reason)
-        return cls(counts, sums, moved / sqrt(2 * of_counts))
+        return cls(counts, sums, moved / sqrt(2 * of_counts), reach**2 / (2 * float(of_sums)))
 
     @classmethod
     def tighter(
@@ -78,7 +79,7 @@ class NoisyClusterSums:
         if not delta:
             return pure
         gaussian = cls.gaussian(domain, zcdp_rho(epsilon, delta), n_steps, relation, unit)
-        return min(pure, gaussian, key=lambda noisy: _spread(noisy.sums.charge, domain.n_columns))
+        return min(pure, gaussian, key=lambda noisy: noisy.sum_variance)
 
     @property
     def charges(self) -> tuple[Charge, ...]:
@@ -94,10 +95,3 @@ class NoisyClusterSums:
 def _share(ratio: float) -> Fraction:
     """The counts' share of a step, when `ratio` of what the sums get is best; a multiple of 2**-20."""
     return Fraction(round(2**20 * ratio / (1 + ratio)), 2**20)
-
-
-def _spread(charge: Charge, d: int) -> float:
-    """Expected squared norm of the noise on one sum."""
-    if charge.rho is not None:
-        return d * charge.sensitivity**2 / (2 * float(charge.rho))
-    return d * (d + 1) * (charge.sensitivity / float(charge.epsilon or 1)) ** 2

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 MOST_ROWS, MOST_COLUMNS, MOST_TEXT = 20, 12, 160
 
+ERROR = "standard error of a centre: the root mean squared length of the noise in it"
+
 NOT_TO_DO = (
     "Do not publish labels. The nearest centre of a row is a function of that row, so labels and distances are not private.",
     "Do not add statistics that were not released with it: row counts, cluster sizes, averages or costs computed from the "
@@ -62,7 +64,8 @@ def _what(release: Release) -> str:
     what = "points of a public universe, given by index" if release.n_features is None else _features(release)
     share = "share" if release.guarantee.route == "none" else "noisy share"
     weights = f"Each carries the {share} of records near it." if release.weights is not None else "No weights were released."
-    return f"A release of kveil: {k} {_plural(k, 'centre')} of clusters, {what}. {weights}"
+    errors = "" if release.errors is None else f" ± is the {ERROR}."
+    return f"A release of kveil: {k} {_plural(k, 'centre')} of clusters, {what}. {weights}{errors}"
 
 
 def _features(release: Release) -> str:
@@ -91,9 +94,10 @@ def _table(release: Release) -> str:
     shown = names[:MOST_COLUMNS]
     rows = release.centers.reshape(len(release.centers), -1)[:MOST_ROWS, : len(shown)]
     header = ["", *(escaped(printable(name, 40)) for name in shown)] + ([escaped(weight)] if weight else [])
+    header += [] if release.errors is None else ["±"]
     lines = [_cells(header), _cells(["---:"] * len(header))]
     for place, row in enumerate(rows):
-        own = [f"{release.weights[place]:.4g}"] if release.weights is not None else []
+        own = [f"{column[place]:.4g}" for column in (release.weights, release.errors) if column is not None]
         lines.append(_cells([str(place), *(f"{value:.6g}" if release.n_features else str(value) for value in row), *own]))
     more = [
         f"and {left} more {_plural(left, what)}"

@@ -44,6 +44,7 @@ def write_document(release: Release, table_file: str, table: bytes, card: bytes)
             "shape": list(release.centers.shape),
             "columns": list(column_names(release)),
         },
+        "errors": None if release.errors is None else release.errors.tolist(),
         "card": {"file": CARD, "sha256": sha256(card)},
         "guarantee": json.loads(release.guarantee.to_json()),
         "receipt": release.receipt,
@@ -63,6 +64,7 @@ def read_document(data: bytes) -> dict[str, Any]:
     for key, types in KEYS.items():
         if type(document.get(key)) not in types or key not in document:
             raise damaged(f'"{key}" is missing from release.json or of the wrong type')
+    _check_errors(document)
     _check_files(document)
     attempt(lambda: date.fromisoformat(document["created"]), '"created" is no date')
     document["guarantee"] = read_guarantee(document["guarantee"])
@@ -114,6 +116,13 @@ def _check_files(document: dict[str, Any]) -> None:
         raise damaged("the names of the columns do not fit the shape of the centres")
     if features is not None and (len(shape) == 1 or features != columns[:width]):
         raise damaged("the features are not the columns of the centres")
+
+
+def _check_errors(document: dict[str, Any]) -> None:
+    """Errors came later than the schema, so a release may have none."""
+    errors = document.setdefault("errors", None)
+    if errors is not None and not (isinstance(errors, list) and all(type(number) is float for number in errors)):
+        raise damaged('"errors" is not a list of numbers')
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

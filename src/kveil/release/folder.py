@@ -114,7 +114,7 @@ def _rebuilt(document: dict[str, Any], table: bytes) -> Release:
     release = Release(
         centers=columns[0] if len(shape) == 1 else np.stack(columns[:width], axis=1),
         weights=columns[width] if len(columns) > width else None,
-        **{key: document[key] for key in ("features", "guarantee", "receipt", "kind", "method", "parameters", "notes")},
+        **{key: document[key] for key in ("features", "guarantee", "receipt", "kind", "method", "parameters", "notes", "errors")},
     )
     if column_names(release) != names:
         raise damaged("the columns of the centres do not have the names that kveil gives them")

@@ -26,6 +26,8 @@ class Release:
 
     centers: (k, d) float64 in the units of the data; or (k,) int64, points of a public universe such as a graph.
     weights: (k,) noisy shares of the clusters, if they were released.
+    errors: (k,) the standard error of each centre, if known: the root mean squared length of the noise in it, in the units of
+        the data, from released values alone.
     features: names of the columns, if they have any.
     guarantee: what is promised, to whom, and how it was added up.
     receipt: {token, ledger, charges, secure}: the reservation that paid for it, on which ledger, by how many draws, and
@@ -56,11 +58,13 @@ class Release:
     method: Mapping[str, Any]
     parameters: Mapping[str, Any]
     notes: tuple[str, ...] = ()
+    errors: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         keep = object.__setattr__  # frozen for everyone else
         keep(self, "centers", _centers(self.centers))
-        keep(self, "weights", None if self.weights is None else _weights(self.weights, len(self.centers)))
+        keep(self, "weights", None if self.weights is None else _numbers("weights", self.weights, len(self.centers)))
+        keep(self, "errors", None if self.errors is None else _numbers("errors", self.errors, len(self.centers)))
         keep(self, "features", None if self.features is None else _names(self.features, self.n_features))
         keep(self, "receipt", _fields("receipt", self.receipt, RECEIPT))
         keep(self, "method", _fields("method", self.method, METHOD))
@@ -147,12 +151,12 @@ def _centers(given: Any) -> NDArray[Any]:
     return centers
 
 
-def _weights(given: Any, k: int) -> NDArray[np.float64]:
-    weights = np.array(given, dtype=np.float64)
-    if weights.shape != (k,) or not np.isfinite(weights).all():
-        raise ReleaseError("the weights of a release must be finite numbers, one a centre. Pass None if none were released.")
-    weights.setflags(write=False)
-    return weights
+def _numbers(what: str, given: Any, k: int) -> NDArray[np.float64]:
+    numbers = np.array(given, dtype=np.float64)
+    if numbers.shape != (k,) or not np.isfinite(numbers).all():
+        raise ReleaseError(f"the {what} of a release must be finite numbers, one a centre. Pass None if there are none.")
+    numbers.setflags(write=False)
+    return numbers
 
 
 def _names(given: Any, n_features: int | None) -> tuple[str, ...]:

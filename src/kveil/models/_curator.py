@@ -1,0 +1,248 @@
+"""A curator's fit: check, reserve, run a method, and keep what may leave the house. Shared by every Euclidean model."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import asdict
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from kveil.errors import InvalidType, InvalidValue
+from kveil.kernel.ledger import Ledger, Ticket
+from kveil.kernel.loss import Guarantee, Plan, PrivacyUnit, Relation, guarantee, no_guarantee
+from kveil.models._clusterer import EuclideanClusterer
+from kveil.models._method import Facts, Found, Method
+from kveil.models._task import (
+    Task,
+    bounds_by_name,
+    check_budget,
+    check_choice,
+    check_clusters,
+    check_count,
+    check_domain,
+    check_init,
+    domain_width,
+)
+from kveil.release import Release
+from kveil.source import Source, read
+
+
+class CuratorModel(EuclideanClusterer):
+    """The flow of every model whose curator holds the table. A subclass has parameters, `methods`, and a way to pick one."""
+
+    methods: ClassVar[Mapping[str, type[Method]]]
+
+    n_clusters: int
+    epsilon: float
+    delta: float
+    bounds: Any
+    center: Any
+    radius: Any
+    method: str
+    init: Any
+    n_steps: int | None
+    expected_rows: float | None
+    relation: Relation
+    ledger: Any
+    tuning: Any
+    random_state: Any
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find private centres of X: an array, a sparse matrix, a frame, a path, a Dask collection, or `kveil.read(...)`.
+
+        The whole budget is charged before a row is read; what rows hold never raises. `y` is ignored.
+        """
+        source = read(X)  # files are open, the schema is checked, no row is read
+        used, why = self._pick(source.is_sparse)
+        method = self.methods[used](self._task(used, source.n_columns, source.unit, source.names, source.max_rows))
+        source.check(method.task.domain)
+        rng = _public_generator(self.random_state)
+        plan = method.plan()
+        with self._reserve(plan) as ticket:  # the whole plan is spent here
+            found = method.run(source, ticket, rng)
+        return self._keep(found, method.task, source, plan, ticket, {"asked": self.method, "used": used, "why": why})
+
+    def guarantee(
+        self, n_features: int | None = None, *, unit: PrivacyUnit = PrivacyUnit(), is_sparse: bool = False
+    ) -> Guarantee:
+        """What `fit` will promise and charge, from the parameters alone.
+
+        n_features: where bounds or center do not tell. The total is the same without it; the single mechanisms are then those
+            for one feature. With delta > 0 it is needed, because it decides which noise is smaller.
+        unit, is_sparse: those of the source, if people are protected or rows are sparse: `kveil.read(...).unit`.
+        """
+        width = n_features or domain_width(self.bounds, self.center) or getattr(self, "n_features_in_", None)
+        if width is None and self.delta:
+            raise InvalidValue("which noise is smaller depends on the number of features: pass guarantee(n_features=...).")
+        names = tuple(self.bounds) if isinstance(self.bounds, Mapping) else None
+        used, _ = self._pick(is_sparse)
+        plan = self.methods[used](self._task(used, width or 1, unit, names)).plan()
+        return no_guarantee(self.relation, unit, "curator") if plan is None else guarantee(plan, trust="curator")
+
+    def _auto(self, is_sparse: bool) -> tuple[str, str]:
+        """Which method "auto" is, and why, when no option points at one."""
+        raise NotImplementedError
+
+    def _pick(self, is_sparse: bool) -> tuple[str, str]:
+        """Which method, and why: from public facts alone."""
+        check_choice("method", self.method, ("auto", *self.methods))
+        used, why = (self.method, "it was asked for") if self.method != "auto" else self._pointed() or self._auto(is_sparse)
+        chosen = self.methods[used]
+        if is_sparse and not chosen.takes_sparse:
+            able = " or ".join(f'"{name}"' for name, method in self.methods.items() if method.takes_sparse)
+            raise InvalidValue(f'method="{used}" takes dense rows. Use method={able} for sparse ones, or a dense table.')
+        for option in sorted(self._options() - chosen.options):
+            able = " or ".join(f'"{name}"' for name, method in self.methods.items() if option in method.options)
+            raise InvalidValue(
+                f'{option} belongs to method={able}. Leave it out, or use that method: "{used}" has no such option.'
+            )
+        if self.tuning is not None and type(self.tuning) is not chosen.tuning:
+            raise InvalidType(f'tuning must be kveil.tuning.{chosen.tuning.__name__}(...) or None for method="{used}".')
+        return used, why
+
+    def _pointed(self) -> tuple[str, str] | None:
+        """The method that the given options belong to, if there are any."""
+        for name, method in self.methods.items():
+            if self.tuning is not None and type(self.tuning) is method.tuning:
+                return name, "the tuning belongs to it"
+        for name, method in self.methods.items():
+            if self._options() and self._options() <= method.options:
+                return name, f"{' and '.join(sorted(self._options()))} belong to it"
+        return None
+
+    def _options(self) -> frozenset[str]:
+        """Which options of single methods were given."""
+        is_given = {"n_steps": self.n_steps is not None, "init": not (isinstance(self.init, str) and self.init == "auto")}
+        return frozenset(option for option, given in is_given.items() if given)
+
+    def _task(
+        self, used: str, n_features: int, unit: PrivacyUnit, names: tuple[str, ...] | None = None, max_rows: int = 2**40
+    ) -> Task:
+        n_clusters = check_clusters(self.n_clusters, n_features)
+        epsilon, delta = check_budget(self.epsilon, self.delta)
+        if epsilon is None and self.ledger is not None:
+            raise InvalidValue("epsilon=inf adds no noise, so there is nothing to charge. Leave out the ledger, or give epsilon.")
+        check_choice("relation", self.relation, ("add-remove", "replace-one"))
+        check_choice("scaling", self.scaling, (None, "bounds"))
+        rows = self.expected_rows
+        if rows is not None and not (isinstance(rows, int | float | np.number) and rows >= 1 and math.isfinite(rows)):
+            raise InvalidValue("expected_rows must be a public number of at least 1, or None.")
+        chosen = self.methods[used]
+        tuning = chosen.tuning() if self.tuning is None else self.tuning
+        facts = Facts(n_features, 1.0 if epsilon is None else float(epsilon), rows, max_rows)
+        bits = chosen.bits(facts) if tuning.bits is None else check_count("bits", tuning.bits)
+        bounds = bounds_by_name(self.bounds, names) if isinstance(self.bounds, Mapping) else self.bounds
+        return Task(
+            n_clusters, epsilon, delta, check_domain(bounds, self.center, self.radius, n_features, bits), self.scaling,
+            self.relation, unit, tuning,
+            n_steps=None if self.n_steps is None else check_count("n_steps", self.n_steps),
+            init=check_init(self.init, n_clusters, n_features), expected_rows=rows,
+            is_zcdp=bool(delta) and self._rule() == "zcdp",
+        )  # fmt: skip
+
+    def _rule(self) -> str | None:
+        """How the caller's ledger adds up, if there is one."""
+        if self.ledger is None:
+            return None
+        return str(self._open_ledger().rule)
+
+    def _open_ledger(self) -> Ledger:
+        if isinstance(self.ledger, Ledger):
+            return self.ledger
+        if not isinstance(self.ledger, str | os.PathLike):
+            raise InvalidType("ledger must be a kveil Ledger, the path of one, or None.")
+        return Ledger.open(self.ledger)
+
+    def _reserve(self, plan: Plan | None) -> Ticket | nullcontext[None]:
+        """The ticket of the caller's ledger, or of one made for this fit alone; none without noise."""
+        if plan is None:
+            return nullcontext()
+        if self.ledger is None:
+            delta = float(self.delta) if plan.delta else 0.0
+            return Ledger.memory("this fit", float(self.epsilon), delta, relation=plan.relation, unit=plan.unit).reserve(plan)
+        return self._open_ledger().reserve(plan)
+
+    def _keep(
+        self, found: Found, task: Task, source: Source, plan: Plan | None, ticket: Ticket | None, method: dict[str, str]
+    ) -> Self:
+        """Put on the object what may leave the house, and nothing else."""
+        receipt: dict[str, Any] = {"token": None, "ledger": None, "charges": 0, "secure": False}
+        if plan is None or ticket is None:
+            self.guarantee_ = no_guarantee(self.relation, source.unit, "curator")
+        else:
+            self.guarantee_ = guarantee(plan, trust="curator", receipts=ticket.receipts, reasons=ticket.reasons)
+            receipt = {
+                "token": ticket.token,
+                "ledger": None if self.ledger is None else ticket.ledger.name,
+                "charges": len(ticket.receipts),
+                "secure": all(r.secure for r in ticket.receipts),
+            }
+        self.cluster_centers_, self.cluster_weights_, self.cluster_errors_ = found.centers, found.weights, found.errors
+        self.method_, self.n_features_in_, self._domain = method["used"], source.n_columns, task.domain
+        if source.names is not None:
+            self.feature_names_in_: NDArray[Any] = np.array(source.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.release_ = Release(
+            centers=found.centers,
+            weights=found.weights,
+            errors=found.errors,
+            features=source.names,
+            guarantee=self.guarantee_,
+            receipt=receipt,
+            kind=type(self).__name__,
+            method=method,
+            parameters=_public_parameters(task),
+            notes=(*found.notes, *_draws(plan, ticket)),
+        )
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _public_generator(random_state: Any) -> np.random.Generator:
+    """A generator for public choices, from whatever scikit-learn takes as random_state, or a generator."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
+
+
+def _draws(plan: Plan | None, ticket: Ticket | None) -> tuple[str, ...]:
+    """What a shared-out budget was spent on, draw by draw; the plan lists the others."""
+    if plan is None or ticket is None or all(charge.mechanism != "given" for charge in plan.charges):
+        return ()
+    return tuple(f"drawn: {receipt.charge}" for receipt in ticket.receipts)
+
+
+def _public_parameters(task: Task) -> dict[str, Any]:
+    """What a reader of the release needs to use it: everything here was known before the data."""
+    domain = task.domain
+    place: dict[str, Any] = (
+        {"center": domain.center.tolist(), "radius": domain.radius}
+        if hasattr(domain, "radius")
+        else {"bounds": [domain.lower.tolist(), domain.upper.tolist()]}
+    )
+    start = {} if isinstance(task.init, str) and task.init == "auto" else {"init": np.asarray(task.init).tolist()}
+    return {
+        "n_clusters": task.n_clusters,
+        "epsilon": "inf" if task.epsilon is None else float(task.epsilon),
+        "delta": float(task.delta),
+        **place,
+        "bits": domain.bits,
+        "scaling": task.scaling,
+        "relation": task.relation,
+        **start,
+        **({} if task.n_steps is None else {"n_steps": task.n_steps}),
+        "tuning": asdict(task.tuning),
+    }

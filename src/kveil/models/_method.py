@@ -1,0 +1,67 @@
+"""What a method of clustering is: a plan that is fixed before the data, a run, and what it found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kveil.kernel.ledger import Ticket
+from kveil.kernel.loss import Plan
+from kveil.models._task import Task
+from kveil.source import Source
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a method found: centres in the units of the data, noisy shares, why it went as it did, and how sure it is.
+
+    errors: (k,) the standard error of every centre: the root mean squared length of the noise in it, in the units of the
+        data, by released counts and public variances. How rows were drawn, and which were clipped, is not in it.
+    """
+
+    centers: Floats
+    weights: Floats | None
+    notes: tuple[str, ...] = ()
+    errors: Floats | None = None
+
+
+class Facts(NamedTuple):
+    """Public facts that the width of a grid may depend on."""
+
+    n_features: int
+    epsilon: float
+    expected_rows: float | None
+    max_rows: int
+
+
+class Method(Protocol):
+    """One way to cluster. The constructor, `plan` and `bits` see public parameters only; `run` spends the plan."""
+
+    takes_sparse: ClassVar[bool]
+    options: ClassVar[frozenset[str]]  # which of "n_steps" and "init" it takes
+    tuning: ClassVar[type[Any]]  # its constants, a frozen dataclass of kveil.tuning
+    task: Task
+
+    def __init__(self, task: Task) -> None: ...
+
+    @staticmethod
+    def bits(facts: Facts) -> int:
+        """The width of the grid, unless its tuning says otherwise."""
+
+    def plan(self) -> Plan | None:
+        """Every charge of the fit; None without noise."""
+
+    def run(self, source: Source, ticket: Ticket | None, rng: np.random.Generator) -> Found:
+        """Cluster, paying with `ticket`. `rng` is for public choices."""
+
+
+def shares(counts: Floats) -> Floats:
+    """Noisy shares of the clusters; equal if nothing is left after cutting negative counts."""
+    positive = np.maximum(counts, 0.0)
+    total = positive.sum()
+    return positive / total if total > 0 else np.full(len(counts), 1.0 / len(counts))
