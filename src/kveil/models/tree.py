@@ -18,13 +18,15 @@ from kveil.kernel.ledger import UNIT, Ticket
 from kveil.kernel.loss import Plan
 from kveil.models._method import Facts, Found, shares
 from kveil.models._task import Task
+from kveil.partition.projection import random_axes
 from kveil.privatise.pool import Pool
+from kveil.solve.shrink import in_ball, shrunk
 from kveil.solve.wkmeans import thorough_kmeans
 from kveil.source import Source
 from kveil.source.progress import step as progress
 from kveil.space.euclidean import Centers, clip
 from kveil.summary.cells import MOMENT_TOP, TOP, Lengths, Residuals, Stage, lengths, moments, residual_sums, stage_counts, whole
-from kveil.summary.frame import AXIS_BITS, Frame
+from kveil.summary.frame import Frame
 from kveil.tuning import Tree as TreeTuning
 
 Floats = NDArray[np.float64]
@@ -78,10 +80,9 @@ class _Fit:
         domain = task.domain
         self.k, self.d = task.n_clusters, domain.n_columns
         self.is_pure = pool.kind == "pure"
-        uneven = task.scaling is None and np.ptp(domain.half) > 0
-        self.ratio = domain.half / domain.half.max() if uneven else None
+        self.whole = Frame.of(domain, task.scaling)
+        self.ratio, self.reach = self.whole.ratio, self.whole.radius
         self.half = np.rint(domain.top * (np.ones(self.d) if self.ratio is None else self.ratio))
-        self.reach = domain.l2_sensitivity if self.ratio is None else int(np.ceil(np.sqrt((self.half**2).sum()))) + 1
         self.is_low = self.d <= 3
         self.p = self.d if self.d <= (12 if self.is_pure else 16) else 12
 
@@ -118,16 +119,14 @@ class _Fit:
 
     def _found(self, centers: Floats, weights: Floats | None, notes: tuple[str, ...] = ()) -> Found:
         domain = self.task.domain
-        unit = domain.step if self.ratio is None else domain.half.max() / domain.top
-        inside = domain.center + np.asarray(centers) * unit
+        inside = domain.center + np.asarray(centers) * self.whole.unit(domain)
         return Found(clip(domain, inside), weights, notes)
 
     # --- releases ----------------------------------------------------------------------------------------------------
 
     def _whole(self) -> tuple[float, Integers]:
         """The noisy number of rows, public, and the raw sum, secret."""
-        plain = Frame(self.ratio, np.zeros(self.d, dtype=np.int64), self.reach)
-        raw_count, raw_sum = self.source.map_reduce(whole, plain, grid=self.task.domain)
+        raw_count, raw_sum = self.source.map_reduce(whole, self.whole, grid=self.task.domain)
         share = 0.05 if self.is_pure and self.p < self.d else 0.01
         return max(10.0, float(self.pool.counts("number of rows", raw_count, share)[0])), raw_sum
 
@@ -137,7 +136,7 @@ class _Fit:
             share = min(0.5, max(0.04, 10 * self.d / (n * float(self.pool.total))))
         spread = self.pool.spread(self.d, self.reach, share)
         noisy = self.pool.vectors("sum of rows", raw_sum, self.reach, share)[0]
-        return _ball(_shrunk(noisy / n, spread / n**2), self.reach)
+        return in_ball(shrunk(noisy / n, spread / n**2), self.reach)
 
     def _radius(self, middle: Floats) -> float:
         cap = self.reach + float(np.linalg.norm(middle))
@@ -160,9 +159,8 @@ class _Fit:
         base = np.rint(middle).astype(np.int64)
         r0 = int(np.ceil(radius))
         if self.p < self.d:
-            q, _ = np.linalg.qr(self.rng.standard_normal((self.d, self.p)))  # public randomness
             reach = int(np.ceil(min(radius, 1.5 * radius * np.sqrt(self.p / self.d))))
-            axes = np.rint(q * 2**AXIS_BITS).astype(np.int64)
+            axes = random_axes(self.d, self.p, self.rng)
             return Frame(self.ratio, base, r0, axes, reach), np.full(self.p, min(radius, 2.5 * radius / np.sqrt(self.d)))
         frame = Frame(self.ratio, base, r0)
         if self.is_low:
@@ -234,8 +232,8 @@ class _Fit:
         sums = self.pool.vectors("residuals", raw_sums, TOP, of_sums) * (radii / TOP)[:, None]  # public, charged
         n = np.maximum(counts, 1.0)
         variance = self.pool.spread(sums.shape[1], 1.0, of_sums) * radii**2 / n**2
-        means = np.array([_shrunk(mean, v) for mean, v in zip(sums / n[:, None], variance, strict=True)])
-        return counts, np.array([_ball(mean, r) for mean, r in zip(means, radii, strict=True)])
+        means = np.array([shrunk(mean, v) for mean, v in zip(sums / n[:, None], variance, strict=True)])
+        return counts, np.array([in_ball(mean, r) for mean, r in zip(means, radii, strict=True)])
 
     def _recovered(
         self, frame: Frame, leaves: Floats, weights: Floats, middle: Floats, radius: float, n: float
@@ -262,24 +260,23 @@ class _Fit:
         if k2 > k:
             strong = ~weak
             means = thorough_kmeans(means[strong], counts[strong], k, self.rng) if strong.any() else np.zeros((k, d))
-        return np.array([_ball(center, self.reach) for center in middle + means]), rounds - 1
+        return np.array([in_ball(center, self.reach) for center in middle + means]), rounds - 1
 
     def _step(self, centers: Floats, part: float) -> tuple[Floats, Floats]:
         """One relative step with `part` of what is left: a radius, then mean residuals within it."""
         share = self.pool.left * part
         of_radius = 0.15 * share if self.is_pure else min(0.1 * share, 0.02)
         codes = np.rint(centers).astype(np.int64)
-        frame = Frame(self.ratio, np.zeros(self.d, dtype=np.int64), self.reach)
         places = Centers(codes.astype(np.float64), None)
         previous = getattr(self, "_last_radius", float(self.reach))
-        radius = self._quantile(Lengths(frame, self._edges(), places), 0.85, of_radius, previous)
+        radius = self._quantile(Lengths(self.whole, self._edges(), places), 0.85, of_radius, previous)
         self._last_radius = radius
         r = max(1, int(np.ceil(radius)))
-        state = Residuals(frame, places, "measured", "measured", codes, np.full(self.k, r, dtype=np.int64))
+        state = Residuals(self.whole, places, "measured", "measured", codes, np.full(self.k, r, dtype=np.int64))
         of_counts, of_sums = 0.05 * (share - of_radius), 0.95 * (share - of_radius)
         counts, moves = self._cells(state, of_counts, of_sums, np.full(self.k, float(r)))
         moves[counts < max(2 * self.pool.deviation(of_counts), 0.5)] = 0.0
-        return np.array([_ball(center, self.reach) for center in codes + moves]), counts
+        return np.array([in_ball(center, self.reach) for center in codes + moves]), counts
 
     def _one_mean(self, about: Floats, radius: float) -> Found:
         """No signal for k centres: one mean, k times."""
@@ -289,22 +286,11 @@ class _Fit:
         base = frame.middle[None, :]
         state = Residuals(frame, Centers(base.astype(np.float64), None), "measured", "measured", base, np.array([r]))
         _, moves = self._cells(state, 0.2 * rest, 0.8 * rest, np.array([float(r)]))
-        center = _ball(frame.middle + moves[0], self.reach)
+        center = in_ball(frame.middle + moves[0], self.reach)
         note = (
             "too little budget for so many centres: all are one private mean. Use delta > 0, a smaller domain or fewer centres."
         )
         return self._found(np.tile(center, (self.k, 1)), np.full(self.k, 1 / self.k), (note,))
-
-
-def _shrunk(mean: Floats, variance: float) -> Floats:
-    """James-Stein towards 0: what is left when the expected noise is taken off."""
-    square = float(mean @ mean)
-    return mean * (max(0.0, 1 - variance / square) if square > 0 else 0.0)
-
-
-def _ball(point: Floats, radius: float) -> Floats:
-    length = float(np.linalg.norm(point))
-    return point * (radius / length) if length > radius else point
 
 
 def _halving_order(half: Integers, depth: int) -> Integers:
