@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kveil.summary.frame import Frame, clipped
+from kveil.summary.frame import BLOCK, Frame, clipped
 from kveil.summary.swaps import Loss, Sets, Swaps, set_losses, swap_losses
 
 OBJECTIVES = ["k-means", "k-median"]
@@ -52,6 +52,7 @@ def test_it_is_brute_force_for_any_number_of_centres_axes_and_declared_rows(n_ax
     rows, candidates = (clipped(rng.integers(-radius, radius, size=(n, n_axes)), radius) for n in (15, 6))
     loss = Loss.within(radius, objective, max_rows)
     assert loss.highest * max_rows <= 2**62
+    assert loss.highest * BLOCK <= 2**53
     (table,) = swap_losses(rows, Swaps(frame(n_axes, radius), loss, candidates[:k], candidates))
     assert table.tolist() == brute_swaps(rows.tolist(), candidates[:k].tolist(), candidates.tolist(), loss)
     (costs,) = set_losses(rows, Sets(frame(n_axes, radius), loss, np.stack([candidates[:k], candidates[2 : 2 + k]])))
