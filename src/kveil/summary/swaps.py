@@ -21,8 +21,9 @@ class Loss:
     """What a row adds to the cost of a set of centres: the squared distance (k-means) or the distance (k-median) to the
     nearest, in steps, shifted down by whole bits so that `max_rows` of them stay below 2**62, and a block of them below 2**53.
 
-    A row and a centre in the ball of `reach` steps are at most 2 reach apart, so a row adds between 0 and `highest`. Shifting
-    keeps order: the least shifted distance is the shifted least distance, and swaps are compared on what is charged for.
+    A row and a centre in the ball of `reach` steps are at most 2 reach apart, so a row adds between 0 and `highest`, which has
+    one unit to spare: on the widest grids a square passes 2**53 by a little, and float64 rounds it. Shifting keeps order: the
+    least shifted distance is the shifted least distance.
     """
 
     is_squared: bool
@@ -34,7 +35,7 @@ class Loss:
         is_squared = objective == "k-means"
         widest = (2 * reach) ** (2 if is_squared else 1)
         shift = max(0, widest.bit_length() + max(20, (max_rows - 1).bit_length()) - 62)
-        return cls(is_squared, shift, max(1, widest >> shift))
+        return cls(is_squared, shift, (widest >> shift) + 1)
 
 
 @dataclass(frozen=True, eq=False)
