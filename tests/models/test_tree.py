@@ -146,7 +146,7 @@ def test_thorough_kmeans_finds_what_plain_starts_miss_and_pads_what_is_too_littl
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 4])
-@pytest.mark.parametrize("method", ["tree", "lloyd", "mean", "grid"])
+@pytest.mark.parametrize("method", ["tree", "lloyd", "mean", "grid", "candidates"])
 def test_a_ledger_of_exactly_the_fits_budget_is_enough(d, method):
     if method == "grid" and d > 3:
         return

@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kveil.models._method import Found
-from kveil.models._view import View, shrunk, within
+from kveil.models._view import View
+from kveil.solve.shrink import shrunk, within
 from kveil.source.progress import step as progress
 from kveil.space.euclidean import Centers
 from kveil.summary.cells import Residuals
+from kveil.summary.frame import clipped
 
 Floats = NDArray[np.float64]
 
@@ -33,11 +35,11 @@ def relative_steps(view: View, placed: Placed, n_steps: int) -> Placed:
         progress("relative step", step + 1, n_steps)
         share = view.pool.left / (n_steps - step)
         of_radius = 0.15 * share if view.pool.kind == "pure" else min(0.1 * share, 0.02)
-        codes = np.rint(placed.centers).astype(np.int64)
+        codes = clipped(np.rint(placed.centers).astype(np.int64), view.reach)  # inside the ball distances are exact
         centers = Centers(codes.astype(np.float64), None)
-        radius = view.quantile(view.frame(), 0.85, of_radius, radius, centers)
+        radius = view.quantile(view.whole, 0.85, of_radius, radius, centers)
         radii = np.full(view.k, max(1, int(np.ceil(radius))), dtype=np.int64)
-        state = Residuals(view.frame(), centers, "measured", "measured", codes, radii)
+        state = Residuals(view.whole, centers, "measured", "measured", codes, radii)
         found = view.means(state, 0.05 * (share - of_radius), 0.95 * (share - of_radius))
         moved = codes.astype(np.float64) + np.where(found.is_weak[:, None], 0.0, found.moves)
         placed = Placed(within(moved, view.reach), found.counts, np.where(found.is_weak, placed.errors, found.errors))

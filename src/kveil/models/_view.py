@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from kveil.models._method import Found
 from kveil.models._task import Task
 from kveil.privatise.pool import Pool
+from kveil.solve.shrink import shrunk, within
 from kveil.source import Source
 from kveil.space.euclidean import Centers, clip
 from kveil.summary.cells import TOP, Lengths, Residuals, lengths, residual_sums, whole
@@ -40,26 +42,25 @@ class View:
         self.task, self.pool, self.source = task, pool, source
         domain = task.domain
         self.k, self.d = task.n_clusters, domain.n_columns
-        uneven = task.scaling is None and np.ptp(domain.half) > 0
-        self.ratio = domain.half / domain.half.max() if uneven else None
-        self.half = np.rint(domain.top * (np.ones(self.d) if self.ratio is None else self.ratio))
-        self.reach = domain.l2_sensitivity if self.ratio is None else int(np.ceil(np.sqrt((self.half**2).sum()))) + 1
+        self.whole = Frame.of(domain, task.scaling)
+        self.reach = self.whole.radius
+        self.half = np.rint(domain.top * (np.ones(self.d) if self.whole.ratio is None else self.whole.ratio))
 
     def found(self, centers: Floats, weights: Floats, errors: Floats, notes: tuple[str, ...] = ()) -> Found:
         """Centres in the units of the data."""
         domain = self.task.domain
-        unit = domain.step if self.ratio is None else domain.half.max() / domain.top
+        unit = self.whole.unit(domain)
         length = float(np.sqrt(np.mean(np.square(unit))))  # of a step; exact unless columns are scaled apart
         return Found(clip(domain, domain.center + centers * unit), weights, notes, np.minimum(errors, self.reach) * length)
 
     def frame(self, middle: Floats | None = None, radius: float | None = None) -> Frame:
         """Rows about a released middle, clipped to a released radius; by default the whole domain."""
-        base = np.zeros(self.d, dtype=np.int64) if middle is None else np.rint(middle).astype(np.int64)
-        return Frame(self.ratio, base, self.reach if radius is None else int(np.ceil(radius)))
+        base = self.whole.middle if middle is None else np.rint(middle).astype(np.int64)
+        return replace(self.whole, middle=base, radius=self.reach if radius is None else int(np.ceil(radius)))
 
     def rows(self, share: float) -> tuple[float, Integers]:
         """The noisy number of rows, public, and the raw sum of rows, secret."""
-        raw_count, raw_sum = self.source.map_reduce(whole, self.frame(), grid=self.task.domain)
+        raw_count, raw_sum = self.source.map_reduce(whole, self.whole, grid=self.task.domain)
         return max(10.0, float(self.pool.counts("number of rows", raw_count, share)[0])), raw_sum
 
     def quantile(self, frame: Frame, q: float, share: float, cap: float, centers: Centers | None = None) -> float:
@@ -88,15 +89,3 @@ class View:
 
     def _edges(self) -> Integers:
         return np.array([int((2 * self.reach) ** 2 * 2.0 ** (-(j + 1) / 2)) for j in range(N_LENGTHS - 1)], dtype=np.int64)
-
-
-def shrunk(means: Floats, variances: Floats) -> Floats:
-    """James-Stein towards 0, row by row: what is left when the expected noise is taken off."""
-    squares = (means**2).sum(axis=1)
-    return np.asarray(means * np.maximum(0.0, 1 - variances / np.maximum(squares, 1e-300))[:, None])
-
-
-def within(points: Floats, radii: Floats | float) -> Floats:
-    """Points moved into the ball of their radius."""
-    lengths = np.linalg.norm(points, axis=1)
-    return np.asarray(points * np.minimum(1.0, radii / np.maximum(lengths, 1e-300))[:, None])

@@ -21,14 +21,16 @@ from kveil.models._growth import Leaves, grow, outposts, with_means
 from kveil.models._method import Facts, Found, shares
 from kveil.models._relative import Placed, one_mean, relative_steps
 from kveil.models._task import Task
-from kveil.models._view import View, shrunk, within
+from kveil.models._view import View
+from kveil.partition.projection import random_axes
 from kveil.privatise.pool import Pool
+from kveil.solve.shrink import shrunk, within
 from kveil.solve.wkmeans import thorough_kmeans
 from kveil.source import Source
 from kveil.source.progress import step as progress
 from kveil.space.euclidean import Centers
 from kveil.summary.cells import MOMENT_TOP, Residuals, moments
-from kveil.summary.frame import AXIS_BITS, Frame
+from kveil.summary.frame import Frame
 from kveil.tuning import Tree as TreeTuning
 
 Floats = NDArray[np.float64]
@@ -123,10 +125,9 @@ class _Fit:
         """The axes of the tree, how far cells reach along each, and how far rows may."""
         frame = self.view.frame(middle, radius)
         if self.p < self.d:
-            q, _ = np.linalg.qr(self.rng.standard_normal((self.d, self.p)))  # public randomness
             reach = int(np.ceil(min(radius, 1.5 * radius * np.sqrt(self.p / self.d))))
             half = np.full(self.p, min(radius, 2.5 * radius / np.sqrt(self.d)))
-            return replace(frame, axes=np.rint(q * 2**AXIS_BITS).astype(np.int64), reach=reach), half, half
+            return replace(frame, axes=random_axes(self.d, self.p, self.rng), reach=reach), half, half
         if self.is_low:
             return frame, self.view.half, self.view.half
         share = 0.08 if self.is_pure else 0.02

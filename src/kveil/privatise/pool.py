@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import floor, isqrt, sqrt
+from math import ceil, floor, isqrt, log, sqrt
 from typing import Any, Literal
 
 import numpy as np
@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from kveil.errors import InvalidValue
 from kveil.kernel import gate
+from kveil.kernel.choice import active_cells, selection
 from kveil.kernel.grid import per_person
 from kveil.kernel.ledger import UNIT, Ledger, Ticket
-from kveil.kernel.loss import Charge, Plan, PrivacyUnit, Relation, zcdp_rho
+from kveil.kernel.loss import Charge, Measurement, Plan, PrivacyUnit, Relation, zcdp_rho
 from kveil.kernel.noise import gaussian_noise, k_norm_noise, laplace_noise
 
 Integers = NDArray[np.int64]
@@ -24,15 +25,17 @@ LEAST_UNITS = 2**10  # of a ledger: with fewer, shares would be lost in rounding
 
 
 class Pool:
-    """Noisy counts and vector sums of disjoint cells, paid from one reservation.
+    """Noisy counts and vector sums of disjoint cells, cells that many rows share, and low costs, paid from one reservation.
 
     Private:      the raw values.  Public: cells, radii, labels and shares, which are public or follow from released values.
     Neighbours:   those of the plan; a person has at most m rows.
     Sensitivity:  a row lies in at most one cell of each release, adds 1 to its count and a vector of norm at most `length` to
                   its sum: m in L1 and L2 for counts (replace-one: 2 m and ceil(sqrt(2) m)), m length summed over cells
-                  for vectors (replace-one: twice).
+                  for vectors (replace-one: twice). Costs only rise when a row is added, each by at most `highest`: their
+                  range is m highest (replace-one: twice).
     Cost:         what each release is given, in epsilon or rho. The reservation refuses a draw that would pass its total,
-                  which makes adaptive shares sound (a privacy filter), for pure and for zCDP sums.
+                  which makes adaptive shares sound (a privacy filter), for pure and for zCDP sums. Where rho is counted,
+                  coins get epsilon = sqrt(2 rho) and choices sqrt(8 rho), rounded down.
     """
 
     def __init__(
@@ -93,11 +96,29 @@ class Pool:
         reach = per_person(length, self.unit.max_rows_per_person, self.relation)
         return self._release(label, np.atleast_2d(raw), share, reach, is_vector=True)
 
+    def activate(self, label: str, raw: Integers, n_cells: int, chance: float, share: float) -> Integers:
+        """Cells with many rows, ascending. `raw` has a row of codes below `n_cells` and a row of counts, for occupied cells.
+
+        `chance` bounds the probability that an empty cell passes; it decides how many rows a cell needs.
+        """
+        if self.kind == "none":
+            return np.sort(raw[0])
+        epsilon, moved = self._epsilon(self._budget(share), 2), self._moved("l1")
+        least = max(1, ceil(log(1 / chance) * moved / float(epsilon)))
+        histogram = dict(zip(raw[0].tolist(), raw[1].tolist(), strict=True))
+        return np.array(self._draw(active_cells(label, n_cells, least, moved, epsilon), histogram), dtype=np.int64)
+
+    def choose(self, label: str, raw: Integers, highest: int, share: float) -> int:
+        """The index of a low cost; a row adds between 0 and `highest` to every cost."""
+        if self.kind == "none":
+            return int(np.argmin(raw))
+        cost_range = per_person(highest, self.unit.max_rows_per_person, self.relation)
+        return int(self._draw(selection(label, cost_range, self._epsilon(self._budget(share), 8)), raw))
+
     def _release(self, label: str, raw: Integers, share: float, sensitivity: int, *, is_vector: bool) -> Floats:
         if self.kind == "none":
             return raw.astype(np.float64)
-        budget = Fraction(max(1, min(floor(share * self.total * UNIT), int((self.total - self.spent) * UNIT))), UNIT)
-        self.spent += budget
+        budget = self._budget(share)
         measurement: Any
         if self.kind == "zcdp":
             measurement = gaussian_noise(label, sensitivity, budget)
@@ -105,11 +126,24 @@ class Pool:
             measurement = k_norm_noise(label, sensitivity, budget)
         else:
             measurement = laplace_noise(label, sensitivity, budget)
+        return np.asarray(self._draw(measurement, raw), dtype=np.float64)
+
+    def _budget(self, share: float) -> Fraction:
+        """Take a share, in whole units of a ledger, and at most what is left."""
+        budget = Fraction(max(1, min(floor(share * self.total * UNIT), int((self.total - self.spent) * UNIT))), UNIT)
+        self.spent += budget
+        return budget
+
+    def _epsilon(self, budget: Fraction, per_rho: int) -> Fraction:
+        """The largest epsilon, in units, that `budget` pays: all of it, or epsilon**2 / per_rho <= rho."""
+        return budget if self.kind == "pure" else Fraction(isqrt(floor(per_rho * budget * UNIT**2)), UNIT)
+
+    def _draw(self, measurement: Measurement[Any, Any], raw: Any) -> Any:
         assert self._filter is not None
         assert self._ticket is not None
         noisy, receipt = gate.run(measurement, raw, self._filter)
         self._ticket.receipts.append(receipt)
-        return np.asarray(noisy, dtype=np.float64)
+        return noisy
 
     def _moved(self, norm: Literal["l1", "l2"]) -> int:
         m = self.unit.max_rows_per_person

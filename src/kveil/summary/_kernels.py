@@ -114,3 +114,76 @@ def add_residuals(rows: Any, owner: Any, bases: Any, radii: Any, top: int, count
             away = rows[i, j] - bases[c, j]
             part = abs(away) * top // divisor
             sums[c, j] += part if away >= 0 else -part
+
+
+@njit(cache=True, nogil=True)
+def find_cubes(rows: Any, low: Any, side: int, half: int, active: Any, ends: Any, codes: Any) -> None:
+    """The child cube of every row: down from the root through active cubes, whose codes of level l are
+    active[ends[l] : ends[l+1]]; -1 for a row that leaves them."""
+    n_axes, depth = low.shape[0], ends.shape[0] - 1
+    for i in range(rows.shape[0]):
+        rank = 0
+        for level in range(1, depth + 2):
+            code = rank
+            for a in range(n_axes):
+                y = min(max(rows[i, a], -half), half)
+                code = (code << 1) | ((((y - low[a]) << level) // side) & 1)
+            if level > depth:
+                break
+            left, right = ends[level - 1], ends[level]
+            while left < right:
+                middle = (left + right) // 2
+                if active[middle] < code:
+                    left = middle + 1
+                else:
+                    right = middle
+            if left == ends[level] or active[left] != code:
+                code = -1
+                break
+            rank = left - ends[level - 1]
+        codes[i] = code
+
+
+@njit(cache=True, nogil=True)
+def find_losses(row: Any, points: Any, is_squared: bool, scale: float, losses: Any) -> None:
+    """floor(scale times the squared distance, or the distance) of a row to every point, `points` being (axes, points).
+
+    Whole numbers below 2**53 in float64, so all but the root is exact, and a root is the same everywhere. The inner loops run
+    along the points, so that they vectorise.
+    """
+    losses[:] = 0.0
+    for a in range(points.shape[0]):
+        for j in range(points.shape[1]):
+            away = row[a] - points[a, j]
+            losses[j] += away * away
+    for j in range(points.shape[1]):
+        losses[j] = np.floor((losses[j] if is_squared else math.sqrt(losses[j])) * scale)
+
+
+@njit(cache=True, nogil=True)
+def find_nearest(rows: Any, centers: Any, is_squared: bool, scale: float, owner: Any, first: Any, second: Any) -> None:
+    """The nearest of the centres (axes, k) for every row, and its losses there and at the second nearest, or infinity."""
+    losses = np.empty(centers.shape[1], dtype=np.float64)
+    for i in range(rows.shape[0]):
+        find_losses(rows[i], centers, is_squared, scale, losses)
+        owner[i], first[i], second[i] = 0, losses[0], np.inf
+        for c in range(1, losses.shape[0]):
+            if losses[c] < first[i]:
+                owner[i], first[i], second[i] = c, losses[c], first[i]
+            elif losses[c] < second[i]:
+                second[i] = losses[c]
+
+
+@njit(cache=True, nogil=True)
+def add_swaps(
+    rows: Any, owner: Any, first: Any, second: Any, candidates: Any, is_squared: bool, scale: float, stays: Any, moves: Any
+) -> None:
+    """Add every row's loss with candidate y beside all centres (`stays`), and how much more it is without its own centre."""
+    losses = np.empty(candidates.shape[1], dtype=np.float64)
+    for i in range(rows.shape[0]):
+        find_losses(rows[i], candidates, is_squared, scale, losses)
+        more = moves[owner[i]]
+        for y in range(losses.shape[0]):
+            near = min(first[i], losses[y])
+            stays[y] += near
+            more[y] += min(second[i], losses[y]) - near
