@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Grid", "Lloyd", "Mean", "Tree"]
+__all__ = ["Grid", "Lloyd", "Mean", "SampleAggregate", "Tree"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,18 @@ class Grid:
 class Mean:
     """bits: width of the fixed-point grid."""
 
+    bits: int | None = None
+
+
+@dataclass(frozen=True)
+class SampleAggregate:
+    """blocks: how many; default N^0.4, from `expected_rows` or a noisy number of rows.
+    n_steps: Lloyd steps of every block.
+    bits: width of the fixed-point grid.
+    """
+
+    blocks: int | None = None
+    n_steps: int = 10
     bits: int | None = None
 
 

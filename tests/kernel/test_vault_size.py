@@ -7,7 +7,7 @@ from pathlib import Path
 
 import kveil.kernel
 
-LIMIT = 900
+LIMIT = 1200
 VAULT = Path(kveil.kernel.__file__).parent
 
 
@@ -30,6 +30,6 @@ def test_lines_are_counted_as_the_limit_means_them():
     assert lines_of_code(text) == 1 + 1 + 2 + 3
 
 
-def test_the_vault_has_at_most_900_lines_of_code():
+def test_the_vault_has_at_most_1200_lines_of_code():
     counts = {path.name: lines_of_code(path.read_text()) for path in sorted(VAULT.rglob("*.py"))}
     assert sum(counts.values()) <= LIMIT, counts

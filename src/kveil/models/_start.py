@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,9 +13,15 @@ from kveil.space.euclidean import Centers, clip, evenly, nearest
 
 Floats = NDArray[np.float64]
 
+AUTO = "packing"  # about 4 % cheaper than "spread" on digits, s1, s2, s4, unbalance and Gaussians, and faster
 MOST_NUMBERS = 4_000_000  # drawn for a spread start, so that wide domains stay cheap
 REJECTIONS = 100  # in a row, after which a distance counts as too large
 FINEST = 64  # the distance is found to one part in this many
+
+
+def resolved(task: Task) -> Task:
+    """The task with "auto" replaced by the start it stands for."""
+    return replace(task, init=AUTO) if isinstance(task.init, str) and task.init == "auto" else task
 
 
 def start(task: Task, rng: np.random.Generator) -> Floats:

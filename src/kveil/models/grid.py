@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from kveil.errors import InvalidValue
 from kveil.kernel.ledger import Ticket
 from kveil.kernel.loss import Plan
-from kveil.models._method import Facts, Found, shares
+from kveil.models._method import Facts, Found, check_width, shares
 from kveil.models._task import Task
 from kveil.models.lloyd import Lloyd, mean_errors, means
 from kveil.privatise.cluster_sums import counts_share
@@ -24,6 +24,7 @@ from kveil.summary.cluster_sums import cluster_sums
 from kveil.tuning import Grid as GridTuning
 
 MOST_COLUMNS, MOST_CELLS = 3, 2**20
+STEP_SHARE = 0.5  # of the hybrid's budget: its Lloyd step
 
 
 class Grid:
@@ -51,6 +52,8 @@ class Grid:
             raise InvalidValue(f'method="grid" takes at most {MOST_COLUMNS} features: its cells multiply. Use method="tree".')
         self.task = task
         self.pool = Pool(task.epsilon, task.delta, task.relation, task.unit, is_pure=not task.is_zcdp)
+        if task.tuning.hybrid:
+            check_width(self.pool, task.domain.l2_sensitivity, STEP_SHARE / 2)
 
     def plan(self) -> Plan | None:
         return self.pool.plan()
@@ -65,7 +68,7 @@ class Grid:
         task, d = self.task, self.task.domain.n_columns
         progress("counting cells", 1, 1)
         n = task.expected_rows or self._rows(source)
-        share = self.pool.left - (0.5 if task.tuning.hybrid else 0.0)
+        share = self.pool.left - (STEP_SHARE if task.tuning.hybrid else 0.0)
         loss = float(self.pool.total) * share
         per_axis = cells_per_axis(n, 2 * np.sqrt(loss) if self.pool.kind == "zcdp" else loss, d)
         (raw,) = source.map_reduce(grid_counts, GridCells(task.domain.top, per_axis), grid=task.domain)  # secret
@@ -80,9 +83,11 @@ class Grid:
         centers = thorough_kmeans(points, counts[kept], task.n_clusters, rng)
         owner = ((points[:, None, :] - centers[None]) ** 2).sum(axis=2).argmin(axis=1)
         weights = np.bincount(owner, counts[kept], minlength=task.n_clusters).astype(np.float64)
-        # A centre is sum c p / W over its cells: noise in a count c moves it by (p - centre) / W.
-        arms = np.bincount(owner, (((points - centers[owner]) * unit) ** 2).sum(axis=1), minlength=task.n_clusters)
-        errors = np.where(weights > 0, self.pool.deviation(share) * np.sqrt(arms) / np.maximum(weights, 1.0), unknown)
+        # A centre is sum c p / W over its cells, so noise in a count c moves it by (p - centre) / W. Of a small count all may be
+        # noise: an empty cell that passed the threshold.
+        noise = np.where(counts[kept] < 2 * least, counts[kept], self.pool.deviation(share))
+        arms = np.bincount(owner, noise**2 * (((points - centers[owner]) * unit) ** 2).sum(axis=1), minlength=task.n_clusters)
+        errors = np.where(weights > 0, np.sqrt(arms) / np.maximum(weights, 1.0), unknown)
         errors = np.minimum(errors, unknown)
         return Found(clip(task.domain, task.domain.center + centers * unit), shares(weights), errors=errors)
 

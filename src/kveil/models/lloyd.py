@@ -12,7 +12,7 @@ from kveil.errors import InvalidValue
 from kveil.kernel.ledger import Ticket
 from kveil.kernel.loss import Plan, zcdp_rho
 from kveil.models._method import Facts, Found, shares
-from kveil.models._start import start
+from kveil.models._start import resolved, start
 from kveil.models._task import Task, check_choice
 from kveil.privatise.cluster_sums import NoisyClusterSums
 from kveil.source import Source
@@ -43,8 +43,7 @@ class Lloyd:
 
     def __init__(self, task: Task) -> None:
         self.n_steps = default_steps(task) if task.n_steps is None else task.n_steps
-        is_auto = isinstance(task.init, str) and task.init == "auto"
-        self.task = task = replace(task, n_steps=self.n_steps, init="spread" if is_auto else task.init)
+        self.task = task = replace(resolved(task), n_steps=self.n_steps)
         self.noise = _noise(task, self.n_steps)
 
     @staticmethod
