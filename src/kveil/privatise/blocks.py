@@ -32,8 +32,8 @@ class BlockCenters:
     Cost:         that of one vector of the pool. It holds for every fixed key, hence also on average over keys: the guarantee
                   does not rest on the key's secrecy. It is secret so that nobody can choose rows that fill one block.
     Not covered:  running time. Equal rows share a block: few distinct rows make poor blocks, which costs accuracy alone.
-    Reference:    "GUPT: Privacy Preserving Data Analysis Made Easy" (2012), with blocks that do not depend on n or on the order of
-                  rows; Nissim, Raskhodnikova, Smith (2007) for the idea.
+    Reference:    "GUPT: Privacy Preserving Data Analysis Made Easy" (2012), with blocks that depend neither on n nor on the
+                  order of rows; Nissim, Raskhodnikova, Smith (2007) for the idea.
     """
 
     domain: Box | Ball

@@ -46,7 +46,7 @@ def find_blocks(codes: Any, key: Any, n_blocks: int, block: Any) -> None:
 @njit(cache=True, nogil=True)
 def add_to_blocks(codes: Any, measured: Any, block: Any, centers: Any, counts: Any, sums: Any) -> None:
     """Add every row to the nearest centre of its own block; ties to the lowest index. All in integers."""
-    n_blocks, n_centers, n_columns = centers.shape
+    n_centers, n_columns = centers.shape[1:]
     for i in range(codes.shape[0]):
         b, best, least = block[i], 0, np.iinfo(np.int64).max
         for c in range(n_centers):
