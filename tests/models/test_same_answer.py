@@ -100,7 +100,7 @@ def test_containers_and_files_do_not_matter(rows, expected, tmp_path):
         "uneven blocks",
         "blocks of a ball",
         "mean",
-    ],  # fmt: skip
+    ],
 )
 def test_no_method_depends_on_order_partitions_threads_or_engine(rows, shape, monkeypatch, tmp_path):
     shape = {"n_steps": None, "method": "tree", "epsilon": 2.0, **shape}

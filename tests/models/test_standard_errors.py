@@ -61,7 +61,7 @@ def test_the_grid_errs_no_more_than_stated(blobs):
 def test_the_hybrid_errs_as_stated(blobs):
     truth = blobs.reshape(3, 1000, 2).mean(axis=1)
     parameters = {"method": "grid", "tuning": Grid(hybrid=True), "expected_rows": 100, "epsilon": 2.0}
-    found, stated = distances_and_errors(blobs, 25, truth, **parameters)
+    found, stated = distances_and_errors(blobs, 12, truth, **parameters)
     assert np.linalg.norm(found) / np.linalg.norm(stated) == pytest.approx(1.0, abs=0.25)
 
 
