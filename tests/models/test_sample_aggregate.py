@@ -60,7 +60,7 @@ def test_the_number_of_blocks_is_public_or_noisy(blobs, parameters, blocks, draw
 
 
 @pytest.mark.parametrize("rule", ["pure", "zcdp"])
-@pytest.mark.parametrize(("d", "delta"), [(1, 0.0), (2, 1e-6), (30, 1e-6), (30, 0.0)])
+@pytest.mark.parametrize(("d", "delta"), [(1, 0.0), (2, 1e-6), (70, 1e-6), (70, 0.0)])
 def test_the_guarantee_before_equals_the_one_after_and_the_whole_budget_is_spent(d, delta, rule):
     if rule == "zcdp" and not delta:
         return

@@ -17,7 +17,7 @@ from kveil.privatise.blocks import BlockCenters
 from kveil.privatise.pool import Pool
 from kveil.source import Source
 from kveil.space.euclidean import Centers, clip
-from kveil.summary.cells import GridCells, grid_counts
+from kveil.summary.blocks import row_count
 from kveil.tuning import SampleAggregate as SampleAggregateTuning
 
 MOST_NUMBERS = 2**22  # in the centres of all blocks: 32 MB
@@ -82,5 +82,5 @@ class SampleAggregate:
         return int(np.clip(round(n**0.4), 1, self.most_blocks))
 
     def _rows(self, source: Source) -> float:
-        (raw,) = source.map_reduce(grid_counts, GridCells(self.task.domain.top, 1), grid=self.task.domain)
+        (raw,) = source.map_reduce(row_count, None, grid=self.task.domain)
         return max(1.0, float(self.pool.counts("number of rows", raw, ROWS_SHARE)[0]))

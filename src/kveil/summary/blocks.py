@@ -37,10 +37,15 @@ def block_sums(rows: Any, state: Blocks) -> tuple[Integers, Integers]:
     raw_sums = np.zeros(state.centers.shape, dtype=np.int64)
     centers = state.measured(state.centers)
     for piece in pieces(rows):
-        codes, block = piece.astype(np.int64), np.empty(len(piece), dtype=np.int64)
+        codes, block = np.ascontiguousarray(piece, dtype=np.int64), np.empty(len(piece), dtype=np.int64)
         _kernels.find_blocks(codes, state.key, len(centers), block)
         _kernels.add_to_blocks(codes, state.measured(codes), block, centers, raw_counts, raw_sums)
     return raw_counts, raw_sums
+
+
+def row_count(rows: Any, state: None) -> tuple[Integers]:
+    """The raw number of rows, as one count."""
+    return (np.array([rows.shape[0]], dtype=np.int64),)
 
 
 def block_means(raw_counts: Integers, raw_sums: Integers, centers: Integers) -> Integers:
