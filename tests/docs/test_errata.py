@@ -134,3 +134,24 @@ def test_the_accountant_drops_the_count_of_randomised_responses():
     one.compose(event)
     fifty.compose(event, 50)
     assert fifty.get_epsilon(1e-6) == pytest.approx(one.get_epsilon(1e-6))
+
+
+def test_steps_and_blocks_by_the_exact_n_differ_between_neighbours():
+    k, d, epsilon = 15, 2, 1.0
+    c = (4 * d * 0.225**2) ** (1 / 3)
+
+    def steps(n):
+        return int(min(7, max(2, epsilon / (math.sqrt(500 * k**3 * (d + c) ** 3) / n))))
+
+    assert (steps(17674), steps(17675)) == (2, 3)
+    assert (round(107**0.4), round(108**0.4)) == (6, 7)
+
+
+def test_blocks_by_place_let_one_row_move_several():
+    rows = [0, 0, 1, 1, 0, 0, 1, 1]
+
+    def results(table):
+        return [min(table[i : i + 2]) for i in range(0, 8, 2)]
+
+    assert results(rows) == [0, 1, 0, 1]
+    assert results([0, *rows]) == [0, 0, 0, 0]

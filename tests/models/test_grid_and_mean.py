@@ -12,6 +12,7 @@ from kveil.errors import KveilError
 from kveil.models.grid import cell_middles, cells_per_axis
 from kveil.summary.cells import GridCells, grid_counts
 from kveil.testing import scripted
+from kveil.tuning import Grid
 
 
 def fitted(X, **parameters):
@@ -34,6 +35,31 @@ def test_the_grid_spends_its_whole_budget_and_less_on_counting_when_told(blobs):
         assert model.release_.receipt["charges"] == draws
         assert ledger.remaining().epsilon == 0
         assert model.guarantee_.route == "pure"
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("expected", [None, 3000])
+def test_the_hybrid_spends_half_on_the_grid_and_half_on_one_step(blobs, expected, delta):
+    ledger = Ledger.memory("exact", 1.0, delta, relation="add-remove", rule="zcdp" if delta else "pure")
+    tuning = Grid(hybrid=True)
+    model = PrivateKMeans(3, method="grid", delta=delta, bounds=(-5, 5), ledger=ledger, expected_rows=expected, tuning=tuning)
+    before = model.guarantee(n_features=2)
+    model.fit(blobs)
+    assert (before.epsilon, before.delta) == (model.guarantee_.epsilon, model.guarantee_.delta)
+    assert model.release_.receipt["charges"] == (3 if expected else 4)
+    drawn = [float(note.split()[-1]) for note in model.release_.notes if note.startswith("drawn")]
+    assert drawn[-1] + drawn[-2] == pytest.approx(sum(drawn) / 2, rel=1e-4)
+    assert sum(drawn) == pytest.approx(float(model.guarantee_.charges[0].rho or 1), rel=1e-4)
+    for place in blobs.reshape(3, 1000, 2).mean(axis=1):
+        assert np.linalg.norm(model.cluster_centers_ - place, axis=1).min() < 1.0
+
+
+def test_the_hybrid_without_noise_is_one_step_of_lloyd(blobs):
+    grid = fitted(blobs, method="grid", epsilon=math.inf)
+    hybrid = fitted(blobs, method="grid", epsilon=math.inf, tuning=Grid(hybrid=True), expected_rows=6000)
+    assert hybrid.cluster_errors_.tolist() == [0.0] * 3
+    step = fitted(blobs, method="lloyd", epsilon=math.inf, init=grid.cluster_centers_, n_steps=1)
+    assert np.allclose(np.sort(hybrid.cluster_centers_, axis=0), np.sort(step.cluster_centers_, axis=0), atol=1e-3)
 
 
 def test_the_grid_takes_few_features():

@@ -14,7 +14,8 @@ from kveil.testing import scripted
 def centers_of(X, **parameters):
     with scripted(3):
         model = PrivateKMeans(**{"n_clusters": 4, "bounds": (-5, 5), "random_state": 1, "n_steps": 4, **parameters}).fit(X)
-    return model.cluster_centers_.tobytes() + model.cluster_weights_.tobytes()
+    found = (model.cluster_centers_, model.cluster_weights_, model.cluster_errors_)
+    return b"".join(array.tobytes() for array in found if array is not None)
 
 
 @pytest.fixture(scope="module")
@@ -75,11 +76,21 @@ def test_containers_and_files_do_not_matter(rows, expected, tmp_path):
         {"bounds": ([-5, -1, -3], [5, 2, 3])},
         {"wide": True, "delta": 1e-6},
         {"method": "grid"},
+        {"method": "grid", "tuning": kveil.tuning.Grid(hybrid=True), "delta": 1e-6, "expected_rows": 300},
+        {"method": "lloyd", "tuning": kveil.tuning.Lloyd(noise="coordinates")},
+        {"method": "sample-aggregate"},
+        {"method": "sample-aggregate", "bounds": ([-5, -1, -3], [5, 2, 3]), "delta": 1e-6, "init": "spread"},
+        {
+            "method": "sample-aggregate",
+            "bounds": None,
+            "radius": 4.0,
+            "tuning": kveil.tuning.SampleAggregate(blocks=7, n_steps=3),
+        },
         {"method": "mean"},
         {"method": "candidates", "epsilon": 8.0},
         {"method": "candidates", "wide": True, "delta": 1e-6, "epsilon": 8.0},
     ],
-    ids=["low", "ball", "uneven", "projected", "grid", "mean", "candidates", "projected candidates"],
+    ids=str,
 )
 def test_no_method_depends_on_order_partitions_threads_or_engine(rows, shape, monkeypatch, tmp_path):
     shape = {"n_steps": None, "method": "tree", "epsilon": 2.0, **shape}

@@ -27,9 +27,10 @@ def unit(m: int) -> PrivacyUnit:
 @pytest.mark.parametrize("m", [1, 3])
 @pytest.mark.parametrize("domain", [TINY, Box(np.zeros(7), np.ones(7)), Ball(np.zeros(784), 2.0)])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.7])
-def test_pure_charges_add_up_to_epsilon_exactly(domain, epsilon, relation, m):
+@pytest.mark.parametrize("make", [NoisyClusterSums.pure, NoisyClusterSums.coordinates], ids=["vector", "coordinates"])
+def test_pure_charges_add_up_to_epsilon_exactly(domain, epsilon, relation, m, make):
     asked = floor_epsilon(epsilon)
-    noisy = NoisyClusterSums.pure(domain, asked, 7, relation, unit(m))
+    noisy = make(domain, asked, 7, relation, unit(m))
     assert sum(charge.times * charge.epsilon for charge in noisy.charges) == asked
     assert compose(Plan(noisy.charges, relation, unit(m))).epsilon == float(asked)
 
@@ -116,13 +117,36 @@ def worst_ratio_of_one_step(noisy: NoisyClusterSums, relation: str, k: int, max_
 
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("k", [1, 2])
-def test_every_output_of_one_step_on_every_tiny_table_is_within_e_to_the_epsilon(k, relation):
+@pytest.mark.parametrize("make", [NoisyClusterSums.pure, NoisyClusterSums.coordinates], ids=["vector", "coordinates"])
+def test_every_output_of_one_step_on_every_tiny_table_is_within_e_to_the_epsilon(k, relation, make):
     """k = 1, 2 and d = 1: all tables of at most 2 rows on 7 codes, all neighbours, all centres, all outputs. The bound is met."""
-    noisy = NoisyClusterSums.pure(TINY, Fraction(1), 1, relation, unit(1))
+    noisy = make(TINY, Fraction(1), 1, relation, unit(1))
     worst = worst_ratio_of_one_step(noisy, relation, k, max_rows=2)
     assert worst <= 1 + 1e-9
     if relation == "add-remove":
         assert worst > 1 - 1e-9  # the budget is used, not wasted
+
+
+@pytest.mark.parametrize("shape", ["box", "ball"])
+def test_noise_by_coordinates_covers_every_row_of_two_columns(shape):
+    """The worst log-ratio of discrete Laplace noise is its rate times the L1 move. In a box the corner row meets epsilon."""
+    domain = Box(-np.ones(2), np.ones(2), bits=4) if shape == "box" else Ball(np.zeros(2), 1.0, bits=4)
+    noisy = NoisyClusterSums.coordinates(domain, Fraction(1), 1, "add-remove", unit(1))
+    of_counts, of_sums = (charge.epsilon / charge.sensitivity for charge in noisy.charges)
+    codes = domain.encode(np.array(list(product(np.linspace(-1, 1, 41), repeat=2)))).astype(int)
+    losses = [of_counts + of_sums * int(np.abs(code).sum()) for code in codes]
+    assert max(losses) <= 1
+    assert max(losses) == 1 if shape == "box" else max(losses) > Fraction(8, 10)
+
+
+@pytest.mark.parametrize("d", [1, 2, 17, 64])
+def test_noise_by_coordinates_splits_a_step_as_su_et_al_do(d):
+    noisy = NoisyClusterSums.coordinates(Box(np.zeros(d), np.ones(d)), Fraction(1), 1, "add-remove", unit(1))
+    c = (4 * d * 0.225**2) ** (1 / 3)
+    assert float(noisy.counts.charge.epsilon) == pytest.approx(c / (d + c), rel=1e-3)
+    assert noisy.sums.charge.sensitivity == d * (2**15 - 1)
+    vector = NoisyClusterSums.pure(Box(np.zeros(d), np.ones(d)), Fraction(1), 1, "add-remove", unit(1))
+    assert d == 1 or vector.sum_variance < noisy.sum_variance
 
 
 def test_the_enumeration_catches_a_sensitivity_that_is_too_small():

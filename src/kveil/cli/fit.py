@@ -35,6 +35,7 @@ class Method(StrEnum):
     tree = "tree"
     lloyd = "lloyd"
     grid = "grid"
+    sample_aggregate = "sample-aggregate"
     mean = "mean"
     candidates = "candidates"
 

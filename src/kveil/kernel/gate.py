@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from kveil.kernel.exact import entropy
+from kveil.kernel.exact import Words, entropy
 from kveil.kernel.ledger import Ledger, Ticket
 from kveil.kernel.loss import Measurement, Noisy, Plan, Receipt, Secret
 
@@ -21,3 +21,11 @@ def run(measurement: Measurement[Secret, Noisy], secret: Secret, account: Ledger
     receipt = Receipt(account.token, index, measurement.charge, source.secure)
     account.receipts.append(receipt)
     return noisy, receipt
+
+
+def secret_words(n: int) -> Words:
+    """`n` uniform 64-bit words that stay in the house, for choices that nobody should foresee, such as a row's block.
+
+    They cost nothing, because nothing of the data is in them; what is later released with their help is charged there.
+    """
+    return entropy().words(n)

@@ -8,12 +8,16 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from kveil.errors import InvalidValue
 from kveil.kernel.ledger import Ticket
 from kveil.kernel.loss import Plan
 from kveil.models._task import Task
+from kveil.privatise.pool import Pool
 from kveil.source import Source
 
 Floats = NDArray[np.float64]
+
+WIDEST = 2.0**49  # deviation of noise, in grid steps; the vault refuses wider noise, and that would be in the middle of a fit
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,12 @@ class Method(Protocol):
 
     def run(self, source: Source, ticket: Ticket | None, rng: np.random.Generator) -> Found:
         """Cluster, paying with `ticket`. `rng` is for public choices."""
+
+
+def check_width(pool: Pool, length: int, share: float) -> None:
+    """Refuse noise that the vault would refuse, from public parameters and before anything is charged."""
+    if pool.spread(1, length, share) ** 0.5 > WIDEST:
+        raise InvalidValue("this budget is too small: its noise would be wider than any result. Raise epsilon or use fewer bits.")
 
 
 def shares(counts: Floats) -> Floats:

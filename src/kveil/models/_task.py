@@ -17,7 +17,7 @@ from kveil.kernel.grid import Ball, Box
 from kveil.kernel.loss import PrivacyUnit, Relation, floor_delta, floor_epsilon
 from kveil.space.euclidean import Scaling
 
-INITS = ("auto", "spread")
+INITS = ("auto", "spread", "packing")
 MOST_NUMBERS = 2**27  # in a table of centres: 1 GB
 BOUNDS_MISSING = (
     "bounds is missing. Taking the range from the data would publish its extremes exactly. Pass bounds=(low, high), or center "

@@ -10,18 +10,21 @@ from numpy.typing import NDArray
 from kveil.errors import InvalidValue
 from kveil.kernel.ledger import Ticket
 from kveil.kernel.loss import Plan
-from kveil.models._method import Facts, Found, shares
+from kveil.models._method import Facts, Found, check_width, shares
 from kveil.models._task import Task
-from kveil.models.lloyd import Lloyd
+from kveil.models.lloyd import Lloyd, mean_errors, means
+from kveil.privatise.cluster_sums import counts_share
 from kveil.privatise.pool import Pool
 from kveil.solve.wkmeans import thorough_kmeans
 from kveil.source import Source
 from kveil.source.progress import step as progress
-from kveil.space.euclidean import clip
+from kveil.space.euclidean import Centers, clip
 from kveil.summary.cells import GridCells, grid_counts
+from kveil.summary.cluster_sums import cluster_sums
 from kveil.tuning import Grid as GridTuning
 
 MOST_COLUMNS, MOST_CELLS = 3, 2**20
+STEP_SHARE = 0.5  # of the hybrid's budget: its Lloyd step
 
 
 class Grid:
@@ -32,6 +35,7 @@ class Grid:
     Sensitivity:  a row is in one cell, whose count moves by 1; a person with m rows moves m, and replacing twice that.
     Cost:         the whole budget as one charge: 5 % for the number of rows, unless `expected_rows` tells it, the rest for
                   the cells, empty ones too. Cells below 2 deviations (more, where there are many cells) count as empty.
+                  The hybrid keeps half for one Lloyd step, whose counts and sums are as in `NoisyClusterSums`.
     Reference:    Su, Cao, Li, Bertino, Jin (2016), with a threshold instead of clamping at 0, which is biased.
     """
 
@@ -48,30 +52,62 @@ class Grid:
             raise InvalidValue(f'method="grid" takes at most {MOST_COLUMNS} features: its cells multiply. Use method="tree".')
         self.task = task
         self.pool = Pool(task.epsilon, task.delta, task.relation, task.unit, is_pure=not task.is_zcdp)
+        if task.tuning.hybrid:
+            check_width(self.pool, task.domain.l2_sensitivity, STEP_SHARE / 2)
 
     def plan(self) -> Plan | None:
         return self.pool.plan()
 
     def run(self, source: Source, ticket: Ticket | None, rng: np.random.Generator) -> Found:
         self.pool.open(ticket)
+        found = self._cells(source, rng)
+        return self._step(source, found) if self.task.tuning.hybrid else found
+
+    def _cells(self, source: Source, rng: np.random.Generator) -> Found:
+        """k-means of the cells that stand out of the noise."""
         task, d = self.task, self.task.domain.n_columns
         progress("counting cells", 1, 1)
         n = task.expected_rows or self._rows(source)
-        share = self.pool.left
+        share = self.pool.left - (STEP_SHARE if task.tuning.hybrid else 0.0)
         loss = float(self.pool.total) * share
         per_axis = cells_per_axis(n, 2 * np.sqrt(loss) if self.pool.kind == "zcdp" else loss, d)
         (raw,) = source.map_reduce(grid_counts, GridCells(task.domain.top, per_axis), grid=task.domain)  # secret
         counts = self.pool.counts("cells", raw, share)  # public, charged
         least = 2 * self.pool.deviation(share) * np.sqrt(max(1.0, np.log(len(counts)) / 3))
         kept = np.flatnonzero(counts >= max(least, 0.5))
+        unknown = np.full(task.n_clusters, np.linalg.norm(task.domain.half))  # the error of a centre without cells
         if not len(kept):
-            return Found(np.tile(task.domain.center, (task.n_clusters, 1)), np.full(task.n_clusters, 1 / task.n_clusters))
+            return Found(np.tile(task.domain.center, (task.n_clusters, 1)), shares(np.zeros(task.n_clusters)), errors=unknown)
         unit = task.domain.half if task.scaling == "bounds" else np.ones(d)
         points = cell_middles(kept, per_axis, d) * task.domain.half / unit
         centers = thorough_kmeans(points, counts[kept], task.n_clusters, rng)
         owner = ((points[:, None, :] - centers[None]) ** 2).sum(axis=2).argmin(axis=1)
         weights = np.bincount(owner, counts[kept], minlength=task.n_clusters).astype(np.float64)
-        return Found(clip(task.domain, task.domain.center + centers * unit), shares(weights))
+        # A centre is sum c p / W over its cells, so noise in a count c moves it by (p - centre) / W. Of a small count all may be
+        # noise: an empty cell that passed the threshold.
+        noise = np.where(counts[kept] < 2 * least, counts[kept], self.pool.deviation(share))
+        arms = np.bincount(owner, noise**2 * (((points - centers[owner]) * unit) ** 2).sum(axis=1), minlength=task.n_clusters)
+        errors = np.where(weights > 0, np.sqrt(arms) / np.maximum(weights, 1.0), unknown)
+        errors = np.minimum(errors, unknown)
+        return Found(clip(task.domain, task.domain.center + centers * unit), shares(weights), errors=errors)
+
+    def _step(self, source: Source, found: Found) -> Found:
+        """One DP-Lloyd step from the grid's centres, with what is left of the budget; a weak cluster stays where it was."""
+        pool, domain = self.pool, self.task.domain
+        assert found.errors is not None
+        progress("Lloyd step", 1, 1)
+        state = Centers.of(found.centers, domain, self.task.scaling)
+        raw_counts, raw_sums = source.map_reduce(cluster_sums, state, grid=domain)  # secret
+        of_counts = pool.left * float(counts_share(domain.n_columns, is_pure=pool.kind != "zcdp"))
+        counts = pool.counts("counts", raw_counts, of_counts)  # public, charged
+        of_sums = pool.left
+        sums = pool.vectors("sums", raw_sums, domain.l2_sensitivity, of_sums)
+        weak = counts < max(1.0, 2 * pool.deviation(of_counts))
+        centers = np.where(weak[:, None], found.centers, means(counts, sums, domain))
+        deviation = np.sqrt(pool.spread(domain.n_columns, domain.l2_sensitivity, of_sums) / domain.n_columns)
+        errors = mean_errors(centers, counts, pool.deviation(of_counts), deviation, domain)
+        errors = np.where(weak, found.errors, np.minimum(errors, np.linalg.norm(domain.half)))
+        return Found(centers, shares(counts), errors=errors)
 
     def _rows(self, source: Source) -> float:
         (raw,) = source.map_reduce(grid_counts, GridCells(self.task.domain.top, 1), grid=self.task.domain)

@@ -8,15 +8,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from kveil.errors import InvalidValue
 from kveil.kernel.ledger import Ticket
 from kveil.kernel.loss import Plan, zcdp_rho
 from kveil.models._method import Facts, Found, shares
-from kveil.models._task import Task
+from kveil.models._start import resolved, start
+from kveil.models._task import Task, check_choice
 from kveil.privatise.cluster_sums import NoisyClusterSums
-from kveil.solve.kmeans import weighted_kmeans
 from kveil.source import Source
 from kveil.source.progress import step as progress
-from kveil.space.euclidean import Centers, Domain, clip, evenly
+from kveil.space.euclidean import Centers, Domain, clip
 from kveil.summary.cluster_sums import cluster_sums
 from kveil.tuning import Lloyd as LloydTuning
 
@@ -24,7 +25,6 @@ Floats = NDArray[np.float64]
 
 DEFAULT_STEPS = 5
 FEWEST, MOST = 2, 7
-MOST_NUMBERS = 4_000_000  # drawn for a spread start, so that wide domains stay cheap
 
 
 class Lloyd:
@@ -43,14 +43,8 @@ class Lloyd:
 
     def __init__(self, task: Task) -> None:
         self.n_steps = default_steps(task) if task.n_steps is None else task.n_steps
-        is_auto = isinstance(task.init, str) and task.init == "auto"
-        self.task = task = replace(task, n_steps=self.n_steps, init="spread" if is_auto else task.init)
-        self.noise: NoisyClusterSums | None = None
-        if task.epsilon is not None and task.is_zcdp:
-            rho = zcdp_rho(task.epsilon, task.delta)
-            self.noise = NoisyClusterSums.gaussian(task.domain, rho, self.n_steps, task.relation, task.unit)
-        elif task.epsilon is not None:
-            self.noise = NoisyClusterSums.tighter(task.domain, task.epsilon, task.delta, self.n_steps, task.relation, task.unit)
+        self.task = task = replace(resolved(task), n_steps=self.n_steps)
+        self.noise = _noise(task, self.n_steps)
 
     @staticmethod
     def bits(facts: Facts) -> int:
@@ -69,8 +63,9 @@ class Lloyd:
 
     def run(self, source: Source, ticket: Ticket | None, rng: np.random.Generator) -> Found:
         task = self.task
-        centers = spread(task, rng) if isinstance(task.init, str) else clip(task.domain, task.init)  # (k, d)  public
-        counts, errors = np.zeros(task.n_clusters), np.full(task.n_clusters, np.linalg.norm(task.domain.half))
+        centers = start(task, rng)  # (k, d)  public
+        unknown = float(np.linalg.norm(task.domain.half))  # the error of a centre that no row has moved
+        counts, errors = np.zeros(task.n_clusters), np.full(task.n_clusters, unknown)
         for step in range(1, self.n_steps + 1):  # fixed before the data is seen
             progress("Lloyd step", step, self.n_steps)
             state = Centers.of(centers, task.domain, task.scaling)
@@ -78,10 +73,11 @@ class Lloyd:
             counts, sums = self._release(raw_counts, raw_sums, ticket)  # (k,), (k, d)  public, charged
             weak = counts < self._least_count
             centers = np.where(weak[:, None], centers, means(counts, sums, task.domain))  # (k, d)  public from here on
-            errors = np.where(weak, errors, self._deviation / np.maximum(counts, 1.0))
+            errors = np.where(weak, errors, self._errors(centers, counts))
             if step < self.n_steps and task.tuning.reseed:
                 centers = reseeded(centers, np.where(weak, 0.0, counts), task.domain, rng)
-        return Found(centers, shares(counts), errors=np.minimum(errors, np.linalg.norm(task.domain.half)))
+                errors = np.where(weak, unknown, errors)
+        return Found(centers, shares(counts), errors=np.minimum(errors, unknown))
 
     def _release(self, raw_counts: Any, raw_sums: Any, ticket: Ticket | None) -> tuple[Floats, Floats]:
         if self.noise is None or ticket is None:
@@ -91,12 +87,11 @@ class Lloyd:
         noisy_counts, noisy_sums = self.noise.release(raw_counts, raw_sums, ticket)
         return noisy_counts.astype(np.float64), noisy_sums.astype(np.float64)
 
-    @property
-    def _deviation(self) -> float:
-        """Root mean squared length of the noise on a sum, in the units of the data."""
-        if self.noise is None:
-            return 0.0
-        return float(np.sqrt(self.noise.sum_variance) * np.linalg.norm(self.task.domain.step))
+    def _errors(self, centers: Floats, counts: Floats) -> Floats:
+        noise = self.noise
+        if noise is None:
+            return np.zeros(len(centers))
+        return mean_errors(centers, counts, noise.count_deviation, np.sqrt(noise.sum_variance), self.task.domain)
 
     @property
     def _least_count(self) -> float:
@@ -104,9 +99,31 @@ class Lloyd:
         return 1.0 if self.noise is None else max(1.0, 2 * self.noise.count_deviation)
 
 
+def _noise(task: Task, n_steps: int) -> NoisyClusterSums | None:
+    """The noise of every step, from public parameters; None for epsilon = infinity."""
+    by_coordinates = check_choice("tuning.noise", task.tuning.noise, ("vector", "coordinates")) == "coordinates"
+    if by_coordinates and task.delta:
+        raise InvalidValue('noise="coordinates" is Laplace noise, which is pure. Pass delta=0, or use noise="vector".')
+    terms = (n_steps, task.relation, task.unit)
+    if task.epsilon is None:
+        return None
+    if by_coordinates:
+        return NoisyClusterSums.coordinates(task.domain, task.epsilon, *terms)
+    if task.is_zcdp:
+        return NoisyClusterSums.gaussian(task.domain, zcdp_rho(task.epsilon, task.delta), *terms)
+    return NoisyClusterSums.tighter(task.domain, task.epsilon, task.delta, *terms)
+
+
 def means(counts: Floats, sums: Floats, domain: Domain) -> Floats:
     """Noisy means, kept inside the domain."""
     return clip(domain, domain.decode(sums / np.maximum(counts, 1.0)[:, None]))
+
+
+def mean_errors(centers: Floats, counts: Floats, count_deviation: float, sum_deviation: float, domain: Domain) -> Floats:
+    """Standard errors of noisy means, to first order: noise in the sum, and in the count, which moves a mean along itself."""
+    along = count_deviation * np.linalg.norm(centers - domain.center, axis=1)
+    across = sum_deviation * np.linalg.norm(domain.step)
+    return np.asarray(np.hypot(across, along) / np.maximum(counts, 1.0))
 
 
 def reseeded(centers: Floats, counts: Floats, domain: Domain, rng: np.random.Generator) -> Floats:
@@ -125,16 +142,6 @@ def reseeded(centers: Floats, counts: Floats, domain: Domain, rng: np.random.Gen
         centers[j] = centers[big] + reach / 4 * domain.half * rng.uniform(-1.0, 1.0, size=domain.n_columns)
         counts[j] = counts[big] = counts[big] / 2
     return clip(domain, centers)
-
-
-def spread(task: Task, rng: np.random.Generator) -> Floats:
-    """Centres spread over the public domain without looking at data: k-means of points drawn evenly from it."""
-    domain = task.domain
-    unit = domain.half if task.scaling == "bounds" else np.ones(domain.n_columns)
-    n_points = max(4 * task.n_clusters, min(max(1000, 40 * task.n_clusters), MOST_NUMBERS // domain.n_columns))
-    points = (evenly(domain, n_points, rng) - domain.center) / unit
-    found = weighted_kmeans(points, np.ones(len(points)), task.n_clusters, rng, n_starts=1, max_steps=20)
-    return domain.decode(domain.encode(domain.center + found * unit))  # on the grid: the last bits of a float sum may vary
 
 
 def default_steps(task: Task) -> int:

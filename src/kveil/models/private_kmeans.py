@@ -16,10 +16,18 @@ from kveil.models.candidates import Candidates
 from kveil.models.grid import Grid
 from kveil.models.lloyd import Lloyd
 from kveil.models.mean import Mean
+from kveil.models.sample_aggregate import SampleAggregate
 from kveil.models.tree import Tree
 
 Number = float | ArrayLike
-METHODS: dict[str, type[Method]] = {"tree": Tree, "lloyd": Lloyd, "grid": Grid, "mean": Mean, "candidates": Candidates}
+METHODS: dict[str, type[Method]] = {
+    "tree": Tree,
+    "lloyd": Lloyd,
+    "grid": Grid,
+    "candidates": Candidates,
+    "sample-aggregate": SampleAggregate,
+    "mean": Mean,
+}
 
 
 class PrivateKMeans(CuratorModel):
@@ -34,17 +42,19 @@ class PrivateKMeans(CuratorModel):
         such rows beforehand, each by itself and with public values.
     center, radius: a public ball instead of bounds; center defaults to 0.
     method: "tree" (noisy counts of a public tree, then relative steps), "lloyd" (DP-Lloyd), "grid" (noisy counts of a uniform
-        grid, at most 3 features), "mean" (one mean, k times: the floor to beat), "candidates" (cubes that many rows share, swaps
-        among them, one recovery: the corrected algorithm of a paper, for comparison), or "auto": the tree for dense rows;
-        DP-Lloyd for sparse ones, or if init, n_steps or tuning are given, which belong to it.
-    init: "auto" and "spread" start from centres spread over the domain without looking at data; or a public (k, d) array.
+        grid, at most 3 features), "candidates" (cubes that many rows share, swaps among them, one recovery: the corrected
+        algorithm of a paper), "sample-aggregate" (average of many blocks of rows, a baseline), "mean" (one mean, k times: the
+        floor to beat), or "auto": the tree for dense rows; DP-Lloyd for sparse ones, or if init or n_steps are given, which
+        belong to it; or the method that tuning belongs to.
+    init: "packing" (and "auto": random centres as far from each other and the walls as fits) or "spread" (k-means of even
+        points) start without looking at data; or a public (k, d) array.
     n_steps: Lloyd steps, fixed beforehand; default 5, or from expected_rows.
     scaling: None measures distance in the units of the data; "bounds" after mapping the bounds of every feature to [-1, 1],
         which is what columns like age and income want. A scaler fitted on the rows would not be private.
     expected_rows: a public order of magnitude, for choices only. Passing the number of rows of this table would publish it.
     relation: "add-remove" (the number of rows is private) or "replace-one".
     ledger: a Ledger, or the path of one, that this fit is charged to.
-    tuning: kveil.tuning.Lloyd(...), constants of the method.
+    tuning: constants of the method, for example kveil.tuning.Lloyd(...).
     random_state: steers public choices (the start) only. Private noise takes no seed.
 
     May be shared after fit: `cluster_centers_`, `cluster_weights_` (noisy shares), `method_`, `guarantee_`, `release_`,
@@ -53,7 +63,7 @@ class PrivateKMeans(CuratorModel):
     Private:      the rows and, under add-remove, their number.  Public: all parameters and the columns.
     Neighbours:   tables that differ by one record (or one person: `kveil.read(X, person=...)`), added, removed or replaced.
     Sensitivity:  of counts and sums per cluster or cell: `kveil.privatise.cluster_sums.NoisyClusterSums` ("lloyd", "mean") and
-                  `kveil.privatise.pool.Pool` ("tree", "grid", "candidates").
+                  `kveil.privatise.pool.Pool` (others); of averages: `kveil.privatise.blocks.BlockCenters`.
     Cost:         exactly `guarantee()`, known before the data and charged before a row is read.
     Not covered:  running time; whatever is not released here.
 
@@ -76,8 +86,8 @@ class PrivateKMeans(CuratorModel):
         bounds: tuple[Number, Number] | Mapping[str, tuple[float, float]] | None = None,
         center: Number | None = None,
         radius: float | None = None,
-        method: Literal["auto", "tree", "lloyd", "grid", "mean", "candidates"] = "auto",
-        init: Literal["auto", "spread"] | ArrayLike = "auto",
+        method: Literal["auto", "tree", "lloyd", "grid", "candidates", "sample-aggregate", "mean"] = "auto",
+        init: Literal["auto", "spread", "packing"] | ArrayLike = "auto",
         n_steps: int | None = None,
         scaling: Literal["bounds"] | None = None,
         expected_rows: float | None = None,

@@ -31,6 +31,37 @@ def add_sparse_rows(values: Any, columns: Any, starts: Any, owner: Any, counts: 
 
 
 @njit(cache=True, nogil=True)
+def find_blocks(codes: Any, key: Any, n_blocks: int, block: Any) -> None:
+    """The block of every row: a keyed hash of its codes (SplitMix64 over the columns), brought down to 0 .. n_blocks-1."""
+    for i in range(codes.shape[0]):
+        h = key[0]
+        for j in range(codes.shape[1]):
+            h = (h ^ np.uint64(codes[i, j])) + key[1]
+            h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            h ^= h >> np.uint64(31)
+        block[i] = np.int64(((h >> np.uint64(32)) * np.uint64(n_blocks)) >> np.uint64(32))
+
+
+@njit(cache=True, nogil=True)
+def add_to_blocks(codes: Any, measured: Any, block: Any, centers: Any, counts: Any, sums: Any) -> None:
+    """Add every row to the nearest centre of its own block; ties to the lowest index. All in integers."""
+    n_centers, n_columns = centers.shape[1:]
+    for i in range(codes.shape[0]):
+        b, best, least = block[i], 0, np.iinfo(np.int64).max
+        for c in range(n_centers):
+            square = 0
+            for j in range(n_columns):
+                away = measured[i, j] - centers[b, c, j]
+                square += away * away
+            if square < least:
+                best, least = c, square
+        counts[b, best] += 1
+        for j in range(n_columns):
+            sums[b, best, j] += codes[i, j]
+
+
+@njit(cache=True, nogil=True)
 def shrink_rows(rows: Any, radius: int) -> None:
     """Make every row's norm at most `radius`, in integers: the divisor exceeds the norm by at least 1, and rounding is
     towards 0."""

@@ -1,0 +1,86 @@
+"""Sample and aggregate (as in GUPT): cluster many small blocks of rows, and release the noisy average of their centres."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from kveil.errors import InvalidValue
+from kveil.kernel.ledger import Ticket
+from kveil.kernel.loss import Plan
+from kveil.models._method import Facts, Found, check_width
+from kveil.models._start import resolved, start
+from kveil.models._task import Task, check_count
+from kveil.models.lloyd import Lloyd
+from kveil.privatise.blocks import BlockCenters
+from kveil.privatise.pool import Pool
+from kveil.source import Source
+from kveil.space.euclidean import Centers, clip
+from kveil.summary.blocks import row_count
+from kveil.tuning import SampleAggregate as SampleAggregateTuning
+
+MOST_NUMBERS = 2**22  # in the centres of all blocks: 32 MB
+ROWS_SHARE = 0.05
+
+
+class SampleAggregate:
+    """Private k-means by averaging over blocks. A baseline: the noise covers a whole block's centres, wherever they may lie.
+
+    Private, public, neighbours, sensitivity: those of `BlockCenters`.
+    Cost:         the whole budget as one charge: 5 % for the number of rows, unless `expected_rows` or `blocks` spare it, the
+                  rest for the sum of all blocks' centres.
+    """
+
+    takes_sparse: ClassVar[bool] = False
+    options: ClassVar[frozenset[str]] = frozenset({"init"})
+    tuning: ClassVar[type[SampleAggregateTuning]] = SampleAggregateTuning
+
+    @staticmethod
+    def bits(facts: Facts) -> int:
+        return Lloyd.bits(facts)
+
+    def __init__(self, task: Task) -> None:
+        self.task = task = resolved(task)
+        self.most_blocks = max(1, MOST_NUMBERS // (task.n_clusters * task.domain.n_columns))
+        if task.tuning.blocks is not None and check_count("blocks", task.tuning.blocks) > self.most_blocks:
+            raise InvalidValue(f"with these clusters and features at most {self.most_blocks} blocks fit into memory. Use fewer.")
+        uneven = Centers.of(task.domain.center[None], task.domain, task.scaling).ratio
+        self.blocks = BlockCenters(task.domain, task.n_clusters, check_count("n_steps", task.tuning.n_steps), uneven)
+        pools = [Pool(task.epsilon, task.delta, task.relation, task.unit, is_pure=is_pure) for is_pure in self._kinds()]
+        self.pool = min(pools, key=self._spread)
+        check_width(self.pool, self.blocks.l2_sensitivity, 1 - ROWS_SHARE)
+
+    def plan(self) -> Plan | None:
+        return self.pool.plan()
+
+    def run(self, source: Source, ticket: Ticket | None, rng: np.random.Generator) -> Found:
+        self.pool.open(ticket)
+        task, domain = self.task, self.task.domain
+        n_blocks = self._n_blocks(source)
+        deviation = np.sqrt(self._spread(self.pool, self.pool.left) / (task.n_clusters * domain.n_columns)) / n_blocks
+        begin = domain.encode(start(task, rng)).astype(np.int64)  # (k, d)  public
+        noisy_sum = self.blocks.release(source, begin, n_blocks, self.pool)  # (k, d)  public, charged
+        centers = clip(domain, domain.decode(noisy_sum / n_blocks))
+        error = min(deviation * np.linalg.norm(domain.step), np.linalg.norm(domain.half))
+        note = f"average of {n_blocks} blocks of rows; the noise covers one block's centres, wherever in the domain they lie"
+        return Found(centers, None, (note,), np.full(task.n_clusters, error))
+
+    def _kinds(self) -> list[bool]:
+        """Which kinds of noise may be used: pure or not."""
+        return [True] if not self.task.delta else [False] if self.task.is_zcdp else [True, False]
+
+    def _spread(self, pool: Pool, share: float = 1.0) -> float:
+        return pool.spread(self.task.n_clusters * self.task.domain.n_columns, self.blocks.l2_sensitivity, share)
+
+    def _n_blocks(self, source: Source) -> int:
+        """N^0.4, from a public or a noisy N."""
+        task = self.task
+        if task.tuning.blocks is not None:
+            return int(task.tuning.blocks)
+        n = task.expected_rows or self._rows(source)
+        return int(np.clip(round(n**0.4), 1, self.most_blocks))
+
+    def _rows(self, source: Source) -> float:
+        (raw,) = source.map_reduce(row_count, None, grid=self.task.domain)
+        return max(1.0, float(self.pool.counts("number of rows", raw, ROWS_SHARE)[0]))
