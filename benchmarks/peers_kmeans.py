@@ -7,10 +7,13 @@ what a fit adds to the peak of its process. Every line of the table is a process
 import argparse
 import csv
 import json
+import resource
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
@@ -171,19 +174,13 @@ def _ask(cell: Cell) -> dict[str, Any]:
 
 def _run_cell(cell: Cell) -> dict[str, Any]:
     """In its own process: fits one after another, their CPU time, and by how much they raised the peak of memory."""
-    import resource
-    import time
-
-    def peak() -> float:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
-
     rows = np.load(cell.rows)
     fit = next(peer for peer in _peers(cell.adapters) if peer.name == cell.peer).fit
     parameters = (cell.epsilon, cell.delta, cell.domain)
     centers, cpu = [], []
     try:
         fit(rows[:500], 2, *parameters, 0)  # imports and compiles
-        before = peak()
+        memory = _Memory()
         for seed in range(cell.runs):
             start = time.process_time()
             found = fit(rows, cell.k, *parameters, seed)
@@ -191,7 +188,29 @@ def _run_cell(cell: Cell) -> dict[str, Any]:
             centers.append(np.asarray(found).tolist())
     except Exception as error:  # another library's trouble is a line of the table, not the end of it
         return {"trouble": f"failed: {type(error).__name__}"}
-    return {"centers": centers, "cpu": cpu, "extra_mb": peak() - before}
+    return {"centers": centers, "cpu": cpu, "extra_mb": memory.added()}
+
+
+class _Memory:
+    """By how much the peak of resident memory rises from now on, in MB.
+
+    Linux counts it for the process itself, from when it is told to start anew. getrusage, which must do elsewhere, starts a
+    process at the peak of its parent and remembers what was freed long ago, so it may show too little.
+    """
+
+    def __init__(self) -> None:
+        with suppress(OSError):
+            Path("/proc/self/clear_refs").write_text("5")
+        self._before = self._peak()
+
+    def added(self) -> float:
+        return self._peak() - self._before
+
+    def _peak(self) -> float:
+        with suppress(OSError):
+            (line,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
+            return int(line.split()[1]) / 2**10
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def _peers(adapters: tuple[str, ...]) -> list[Peer]:

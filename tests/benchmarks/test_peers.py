@@ -76,6 +76,15 @@ def test_a_cell_returns_centres_time_and_memory_of_every_run(bench, tmp_path, na
     assert line.cost_ratio >= 1
 
 
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="elsewhere the peak cannot be started anew")
+def test_memory_is_what_was_added_even_if_more_was_used_and_freed_before(bench):
+    del_me = np.ones(20_000_000)
+    del del_me  # 160 MB, given back before the count starts
+    memory = bench._Memory()
+    kept = np.ones(10_000_000)
+    assert kept.nbytes / 2**20 * 0.8 <= memory.added() <= kept.nbytes / 2**20 * 1.5
+
+
 def test_trouble_in_another_library_is_a_line_and_not_the_end(bench, tmp_path, monkeypatch):
     def fit(*arguments):
         raise ZeroDivisionError("theirs")
