@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SOURCES := src tests benchmarks examples
 
-.PHONY: install demo test lint format bench docs lock test-all clean
+.PHONY: install demo test lint format bench bench-peers docs lock test-all clean
 
 install: $(STAMP)
 
@@ -37,12 +37,22 @@ format: $(STAMP)
 bench: $(STAMP)  ## speed and memory, as ratios with a verdict each
 	$(BIN)/python -m benchmarks
 
+bench-peers: .venv-peers/.installed  ## k-means beside other libraries, in .venv-peers: diffprivlib needs an older scikit-learn
+	.venv-peers/bin/python -m benchmarks.peers_kmeans $(ARGS)
+
+.venv-peers/.installed: requirements/peers.txt pyproject.toml
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/peers.txt
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
 docs: $(STAMP)  ## run every example and every line of code in README and docs
 	$(BIN)/python -m pytest tests/docs $(ARGS)
 
 lock:  ## refresh the lock files with uv; no index host is written
 	uv pip compile $(LOCK) --extra dask --extra report --extra service --group dev pyproject.toml -o requirements/dev.txt
 	uv pip compile $(LOCK) --extra all --group test --group build pyproject.toml -o requirements/all.txt
+	uv pip compile $(LOCK) --group peers pyproject.toml -o requirements/peers.txt
 
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet --upgrade
 
@@ -53,4 +63,4 @@ test-all:  ## command line and federation beside Flower and its older libraries,
 	.venv-all/bin/python -m pytest tests/cli $(ARGS)
 
 clean:
-	rm -rf $(VENV) .venv-all .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage*
+	rm -rf $(VENV) .venv-all .venv-peers .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage*

@@ -67,12 +67,18 @@ SETS: list[tuple[str, Callable[[], Made], dict[tuple[float, float], float]]] = [
     ("s1", sipu("s1", 15), {(1, 0): 1.05}),
     ("birch1", sipu("birch1", 100), {(1, 0): 1.05}),
 ]
+MAKERS = {name: make for name, make, _ in SETS}
+
+
+def is_here(make: Callable[[], Made]) -> bool:
+    """Whether the rows can be made: some are read from ../shared/data."""
+    return SHARED.is_dir() or not (make is mnist or "sipu" in make.__qualname__)
 
 
 def run() -> Iterator[Bar]:
     warnings.simplefilter("ignore")
     for name, make, limits in SETS:
-        if (make is mnist or "sipu" in make.__qualname__) and not SHARED.is_dir():
+        if not is_here(make):
             print(f"{name}: not run, ../shared/data is not here")
             continue
         rows, k, domain = make()

@@ -12,7 +12,8 @@ import pytest
 
 from kveil.testing import scripted
 
-COMMANDS = [(), ("fit",), ("demo",), ("guarantee",), ("ledger",), ("ledger", "init"), ("ledger", "show")]
+ANSWERING = [("fit",), ("demo",), ("guarantee",), ("ledger", "init"), ("ledger", "show"), ("reproduce", "highdim-figures")]
+COMMANDS = [(), ("ledger",), ("reproduce",), *ANSWERING]
 HEAVY = ["sklearn", "dp_accounting", "pandas", "polars", "dask", "distributed", "matplotlib", "typer", "rich"]
 
 
@@ -23,7 +24,7 @@ def test_every_command_explains_itself(kveil, command):
     assert f"Usage: {' '.join(['kveil', *command])}" in outcome.out
 
 
-@pytest.mark.parametrize("command", [("fit",), ("demo",), ("guarantee",), ("ledger", "init"), ("ledger", "show")], ids=" ".join)
+@pytest.mark.parametrize("command", ANSWERING, ids=" ".join)
 def test_every_command_that_answers_can_answer_in_json(kveil, command):
     assert "--json" in kveil(*command, "--help").out
 
@@ -37,7 +38,7 @@ def test_the_help_of_fit_names_every_option(kveil):
         assert re.search(rf"{option}\b", shown), option
 
 
-@pytest.mark.parametrize("command", [(), ("ledger",)], ids=" ".join)
+@pytest.mark.parametrize("command", [(), ("ledger",), ("reproduce",)], ids=" ".join)
 def test_without_arguments_help_is_printed(kveil, command):
     outcome = kveil(*command)
     assert outcome.code in (0, 2), "which of them is up to typer"

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from kveil.errors import InvalidValue
-from kveil.source.progress import listen
+from kveil.source.progress import Listener, listen
 
 
 def parse_bounds(text: str | None, names: tuple[str, ...] | None) -> tuple[Any, Any] | None:
@@ -51,17 +51,23 @@ def parse_label(text: str | None, data: Path) -> str | int | None:
 
 @contextmanager
 def progress_on_terminals() -> Iterator[None]:
-    """A bar of public steps on stderr, if a person is watching."""
+    """A bar of a fit's public steps on stderr, if a person is watching."""
+    with bar_on_terminals() as update, listen(update):
+        yield
+
+
+@contextmanager
+def bar_on_terminals() -> Iterator[Listener]:
+    """What moves a bar on stderr, if a person is watching; otherwise it moves nothing."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield
+        yield lambda label, number, total: None
         return
     with Progress(
         TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"), console=console
     ) as bar:
         task = bar.add_task("reading", total=None)
-        with listen(lambda label, number, total: bar.update(task, description=label, completed=number, total=total)):
-            yield
+        yield lambda label, number, total: bar.update(task, description=label, completed=number, total=total)
 
 
 def _read_pairs(path: Path, names: tuple[str, ...] | None) -> list[Any]:

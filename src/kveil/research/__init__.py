@@ -1,0 +1,1 @@
+"""Reproductions of published figures. Nothing imports this room but the command line."""

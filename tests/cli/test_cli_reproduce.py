@@ -1,0 +1,104 @@
+"""`kveil reproduce highdim-figures`: plots and tables at tiny size, and what is refused before anything is computed."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+
+import numpy as np
+import pytest
+
+TINY = ("--quick", "--rows", 100, "--runs", 1)
+
+
+@pytest.fixture
+def images(tmp_path):
+    path = tmp_path / "images.npz"
+    np.savez(path, x=np.random.default_rng(0).integers(0, 256, (80, 4, 4)).astype(np.uint8))
+    return path
+
+
+def is_one_paragraph(text):
+    return text.startswith("kveil: ") and text.endswith("\n") and text.count("\n") == 1
+
+
+def test_figures_and_tables_are_saved_and_the_report_is_printed(kveil, tmp_path):
+    outcome = kveil("reproduce", "highdim-figures", *TINY, "-o", tmp_path / "out")
+    assert (outcome.code, outcome.err) == (0, "")
+    made = {path.name for path in (tmp_path / "out").iterdir()}
+    assert made == {"figure-2a.svg", "figure-2d.svg", "figure-small.svg", "results.csv", "results.md"}
+    assert "Figure 2c was skipped: it needs MNIST. Pass --data FILE" in outcome.out
+    report = (tmp_path / "out" / "results.md").read_text(encoding="utf-8")
+    assert report in outcome.out
+    assert "none of these numbers is the paper's own" in report
+    assert all(b"</svg>" in path.read_bytes() for path in (tmp_path / "out").glob("*.svg"))
+
+
+def test_with_images_figure_2c_joins_in_and_json_matches_the_table(kveil, tmp_path, images):
+    outcome = kveil("reproduce", "highdim-figures", *TINY, "--data", images, "-o", tmp_path / "out", "--json")
+    assert (outcome.code, outcome.err) == (0, "")
+    told = json.loads(outcome.out)
+    assert told["skipped"] == []
+    assert "figure-2c.svg" in told["files"]
+    with open(tmp_path / "out" / "results.csv", newline="", encoding="utf-8") as file:
+        saved = list(csv.DictReader(file))
+    assert [(line["figure"], line["method"], float(line["mean_cost"])) for line in saved] == [
+        (line["figure"], line["method"], line["mean_cost"]) for line in told["results"]
+    ]
+    assert {line["figure"] for line in saved} == {"2a", "2c", "2d", "small"} == set(told["left_out"])
+    assert {line["columns"] for line in saved if line["figure"] == "2c"} == {"16"}
+    assert "uniform grid" in told["left_out"]["2a"]
+    assert "uniform grid" not in told["left_out"]["small"]
+
+
+@pytest.mark.parametrize("content", [None, b"not a zip", b"PK\x03\x04 nor this"])
+def test_a_file_that_holds_no_images_is_refused(refused, tmp_path, content):
+    path = tmp_path / "images.npz"
+    if content is not None:
+        path.write_bytes(content)
+    said = refused(2, "reproduce", "highdim-figures", *TINY, "--data", path, "-o", tmp_path / "out")
+    assert is_one_paragraph(said)
+    assert "cannot be used as images" in said
+
+
+def test_a_file_without_x_is_refused(refused, tmp_path):
+    np.savez(tmp_path / "images.npz", pixels=np.zeros((80, 4)))
+    said = refused(2, "reproduce", "highdim-figures", "--data", tmp_path / "images.npz", "-o", tmp_path / "out")
+    assert "an array x" in said
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "link to nowhere"])
+def test_what_is_at_the_place_already_stays(refused, tmp_path, kind):
+    out = tmp_path / "out"
+    if kind == "file":
+        out.write_text("mine")
+    elif kind == "folder":
+        out.mkdir()
+    else:
+        out.symlink_to(tmp_path / "nowhere")
+    said = refused(2, "reproduce", "highdim-figures", *TINY, "-o", out)
+    assert is_one_paragraph(said)
+    assert "Choose another place with -o" in said
+
+
+@pytest.mark.parametrize("place", ["no/such/folder", "file/out"])
+def test_a_place_where_nothing_can_be_saved_is_refused(refused, tmp_path, place):
+    (tmp_path / "file").write_text("mine")
+    said = refused(2, "reproduce", "highdim-figures", *TINY, "-o", tmp_path / place)
+    assert "the figures cannot be saved" in said
+
+
+def test_without_matplotlib_it_says_what_to_install_before_it_computes(refused, tmp_path, monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib" or name == "kveil.research.figure"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    said = refused(2, "reproduce", "highdim-figures", *TINY, "-o", tmp_path / "out")
+    assert 'pip install "kveil[report]"' in said
+
+
+@pytest.mark.parametrize("arguments", [("--rows", 20), ("--runs", 0), ("--delta", 1)])
+def test_sizes_that_make_no_figure_are_bad_usage(kveil, tmp_path, arguments):
+    outcome = kveil("reproduce", "highdim-figures", *arguments, "-o", tmp_path / "out")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert not (tmp_path / "out").exists()
