@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
-__all__ = ["Grid", "Lloyd", "Mean", "Tree"]
+__all__ = ["Grid", "KMedian", "Lloyd", "Mean", "Tree"]
 
 
 @dataclass(frozen=True)
@@ -37,3 +38,20 @@ class Tree:
     """bits: width of the fixed-point grid; default as fine as exact sums allow."""
 
     bits: int | None = None
+    q: float = 0.99
+    a: float | None = None
+    steps: int = 2
+
+
+@dataclass(frozen=True)
+class KMedian:
+    """bits: width of the fixed-point grid; default as fine as exact sums allow.
+    smoothing: h of the smoothed distance sqrt(r^2 + h^2) that is minimised, in the units of the data; default from released
+        distances.
+    recovery: how a cluster's median is found: "weiszfeld" (noisy steps), "grid" (drawn by the exponential mechanism from
+        places around the centre; at most 3 columns), or "auto".
+    """
+
+    bits: int | None = None
+    smoothing: float | None = None
+    recovery: Literal["auto", "weiszfeld", "grid"] = "auto"

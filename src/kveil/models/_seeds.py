@@ -1,0 +1,105 @@
+"""Where a private k-median starts: k places that rows are near to, found by the stages of the tree."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kveil.models._growth import Leaves, grow, with_means
+from kveil.models._view import View, within
+from kveil.models.tree import MOST_LEAVES, _Fit
+from kveil.solve.wkmedian import owners, thorough_kmedian
+from kveil.source.progress import step as progress
+from kveil.space.euclidean import Centers
+from kveil.summary.cells import Residuals
+from kveil.summary.frame import Frame
+from kveil.tuning import Tree as TreeTuning
+
+Floats = NDArray[np.float64]
+
+OF_ALL_COLUMNS = 0.8  # of what is left, for the first centres in all columns, if there is no budget for several rounds
+
+
+class Seeds(NamedTuple):
+    """Released centres (k, d), in steps from the centre of the domain; about how many rows are near each, and how near.
+
+    One centre stands in place of k where the budget is too small for k.
+    """
+
+    centers: Floats
+    counts: Floats
+    reach: float
+
+
+def tree_seeds(view: View, rng: np.random.Generator) -> Seeds:
+    """Seeds by noisy counts of a public tree and an ordinary k-median of its leaves. Part of the budget is left."""
+    return _Seeding(view, TreeTuning(), rng).seeds()
+
+
+class _Seeding(_Fit):
+    """The stages of the tree for k-means, with distances in place of their squares where released points are clustered."""
+
+    def seeds(self) -> Seeds:
+        view, pool, k, d = self.view, self.pool, self.k, self.d
+        progress("looking at the whole", 1, 5)
+        n, raw_sum = view.rows(0.05 if self.is_pure and self.p < d else 0.01)
+        middle, radius = np.zeros(d), float(view.reach)
+        if self.p < d and pool.spread(d, view.reach, 0.7) * (k / n) ** 2 > 2 * view.reach**2:
+            return Seeds(middle[None, :], np.array([n]), radius)
+        if k == 1 or not self.is_low:
+            middle = self._mean(raw_sum, n)
+            radius += float(np.linalg.norm(middle))
+        if k == 1:  # known beforehand: there is nothing to divide
+            return Seeds(middle[None, :], np.array([n]), radius)
+        if not self.is_low:
+            radius = view.quantile(view.frame(middle), 0.95 if self.p < d else 0.99, 0.02, radius)
+            if self.p < d and pool.spread(d, radius, 0.95 * (pool.left - 0.25)) * (k / n) ** 2 > radius**2:
+                return Seeds(middle[None, :], np.array([n]), radius)
+        frame, half = self._frame(middle, radius, n)
+        progress("growing the tree", 2, 5)
+        leaves = grow(view, frame, half, self._stage_bits(n), self._of_stages() / len(self._stage_bits(n)))
+        if not self.is_low and len(leaves.points) <= MOST_LEAVES:
+            progress("looking into the leaves", 3, 5)
+            leaves = with_means(view, frame, leaves, 0.3 * self._tree_share())
+        progress("first centres", 4, 5)
+        return self._of_leaves(leaves, middle) if self.p == d else self._in_all_columns(frame, leaves, middle, radius, n)
+
+    def _of_leaves(self, leaves: Leaves, middle: Floats) -> Seeds:
+        """The tree sees all columns, so medians of its leaves are centres already."""
+        weights = np.maximum(leaves.weights, 0.0)
+        centers = thorough_kmedian(leaves.points, weights, self.k, self.rng)
+        owner, apart = owners(leaves.points, centers)
+        counts = np.bincount(owner, weights, minlength=self.k).astype(np.float64)
+        return Seeds(middle + centers, counts, _weighted_median(apart + leaves.reaches, weights))
+
+    def _in_all_columns(self, frame: Frame, leaves: Leaves, middle: Floats, radius: float, n: float) -> Seeds:
+        """Means, in all columns, of clusters found in the projection: more than k where noise allows, merged to k."""
+        k, d, pool = self.k, self.d, self.pool
+        rounds = (
+            [3] if not self.is_pure else [t for t in (3, 2) if self._noise(radius, 0.9 * pool.left / t) * k / n <= 0.3 * radius]
+        )
+        share = pool.left * (1 / rounds[0] if rounds else OF_ALL_COLUMNS)
+        noise = self._noise(radius, 0.95 * share)
+        most = max(k, min(4 * k, len(leaves.points) // 2))
+        k2 = most if noise == 0 else int(np.clip(np.floor(0.3 * n * radius / noise), k, most))
+        places = np.rint(thorough_kmedian(leaves.points, leaves.weights, k2, self.rng))
+        bases, radii = np.zeros((k2, d), dtype=np.int64), np.full(k2, frame.radius, dtype=np.int64)
+        state = Residuals(frame, Centers(places, None), "projected", "centred", bases, radii)
+        found = self.view.means(state, 0.05 * share, 0.95 * share)
+        means, counts = np.where(found.is_weak[:, None], 0.0, found.moves), np.where(found.is_weak, 0.0, found.counts)
+        if k2 > k:
+            centers = thorough_kmedian(means, counts, k, self.rng)
+            means, counts = centers, np.bincount(owners(means, centers)[0], counts, minlength=k).astype(np.float64)
+        return Seeds(within(middle + means, self.view.reach), counts, radius)
+
+    def _noise(self, radius: float, share: float) -> float:
+        """Expected length of the noise on a sum over all columns."""
+        return float(np.sqrt(self.pool.spread(self.d, radius, share)))
+
+
+def _weighted_median(values: Floats, weights: Floats) -> float:
+    order = np.argsort(values)
+    total = np.cumsum(weights[order])
+    return float(values[order[int(np.searchsorted(total, total[-1] / 2))]])
