@@ -102,6 +102,7 @@ def _stepped(view: View, centers: Integers, scale: Scale, kept: float) -> tuple[
         weights = np.clip(weights / scale.top / scale.smoothing, LEAST_WEIGHT * scale.rows / widest, scale.rows / scale.smoothing)
         noise = relaxed * np.sqrt(pool.spread(d, 1.0, OF_PULLS * share)) / weights
         moves = shrunk(relaxed * pulled / weights[:, None], noise**2)
+        moves[noise > widest] = 0.0  # noise alone, of a cluster with few rows, if any
         trail.append(within(centers + moves, view.reach))
         centers = np.rint(trail[-1]).astype(np.int64)
     last = trail[steps // 2 :]
