@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Grid", "KMedian", "Lloyd", "Mean", "Tree"]
+__all__ = ["Candidates", "Grid", "KMedian", "Lloyd", "Mean", "Tree"]
 
 
 @dataclass(frozen=True)
@@ -55,3 +55,24 @@ class KMedian:
     bits: int | None = None
     smoothing: float | None = None
     recovery: Literal["auto", "weiszfeld", "grid"] = "auto"
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """bits: width of the fixed-point grid; default as fine as exact sums allow.
+    repetitions: how many shifted partitions offer candidates. trials: complete runs, of which one is chosen privately.
+    swaps: steps of the local search; default n_clusters, at most 20.
+    dimension: of the projection, at most 40; default half the logarithm of the noisy number of rows, and all up to 5 columns.
+    levels: depth of a partition; default the logarithm of the noisy number of rows.
+    kappa: expected number of empty children that become active, a cube; below 1, or partitions would explode.
+    most: candidates kept, at random, where more were found.
+    """
+
+    bits: int | None = None
+    repetitions: int = 2
+    trials: int = 1
+    swaps: int | None = None
+    dimension: int | None = None
+    levels: int | None = None
+    kappa: float = 2.0**-10
+    most: int = 512

@@ -4,8 +4,14 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
+from kveil import PrivateKMeans
 from kveil.kernel.grid import Ball
+from kveil.partition.cubes import Cubes
+from kveil.partition.projection import random_axes
+from kveil.summary.frame import Frame
+from kveil.summary.swaps import Loss
 
 
 def test_the_sum_moves_by_the_square_root_of_d_and_the_printed_budget_is_overspent():
@@ -35,6 +41,77 @@ def test_skipping_empty_cells_has_an_infinite_ratio_and_counting_them_has_not():
 
 def test_a_depth_of_log_n_differs_between_neighbours():
     assert math.floor(math.log(20)) != math.floor(math.log(21))
+
+
+def kept_share(p, n=400_000):
+    """How many points of the unit ball a cube [-1, 1]^p with a random shift of up to 1 holds: each axis with 1 - |x|/2."""
+    rng = np.random.default_rng(0)
+    points = rng.standard_normal((n, p))
+    points *= rng.random((n, 1)) ** (1 / p) / np.linalg.norm(points, axis=1, keepdims=True)
+    return (1 - np.abs(points) / 2).prod(axis=1).mean()
+
+
+def test_a_shifted_cube_of_the_size_of_the_ball_misses_points_and_one_twice_as_large_does_not():
+    record, shift = np.array([-0.5, 0.0]), np.array([1.0, 1.0])
+    assert np.abs(record - shift).max() > 1
+    assert kept_share(2) == pytest.approx(0.61, abs=0.01)
+    assert kept_share(5) == pytest.approx(0.42, abs=0.01)
+    for v in (-7, 0, 7):
+        cubes = Cubes(np.array([v - 14]), 29, 7, (), np.zeros((1, 1), dtype=np.int64))
+        assert cubes.low[0] <= -7 < 7 < cubes.low[0] + cubes.side
+
+
+def test_a_projection_shrinks_by_one_scale_and_leaves_the_ball_by_the_other():
+    p, d = 5, 784
+    assert math.sqrt(p / d) == pytest.approx(0.08, abs=5e-4)
+    assert round(d / p) == 157
+    assert stats.chi2.sf(p, p) == pytest.approx(0.42, abs=5e-3)
+    rows = np.full((1, d), 1000)
+    axes = random_axes(d, p, np.random.default_rng(1), stretch=math.sqrt(d / p))
+    axes[:, 0] = 2**14  # a direction that the record lies in
+    frame = Frame(None, np.zeros(d, dtype=np.int64), 28_000, axes, 28_000)
+    centred = frame.centred(rows)
+    assert np.linalg.norm(centred @ axes / 2**14) > 28_000
+    assert np.linalg.norm(frame.projected(centred)) <= 28_000
+
+
+def test_a_middle_outside_the_ball_moves_the_odds_by_more_than_the_exponent_says():
+    p = 9
+    record, inside, outside = np.full(p, -1 / 3), np.full(p, -1 / 3), np.full(p, 2.0)
+    assert np.linalg.norm(record) == pytest.approx(1)
+    assert np.linalg.norm(outside) == pytest.approx(2 * math.sqrt(p)) == pytest.approx(6)
+    rises = [((record - place) ** 2).sum() for place in (inside, outside)]
+    assert rises == pytest.approx([0, 49])
+    assert (rises[1] - rises[0]) / 8 == pytest.approx(49 / 8)
+    loss = Loss.within(1000, "k-means", 2**20)
+    assert loss.highest == 4 * 1000**2  # ours, for candidates that were clipped: 1/(4 radius^2) in the exponent
+
+
+def test_three_released_levels_cost_three_times_one_and_the_printed_constants_leave_slack():
+    ratio = coin(1, 0.7, 5.0) / coin(0, 0.7, 5.0)
+    assert 3 * math.log(ratio) == pytest.approx(2.1)
+    printed = {"candidates": 1 / 6, "swaps": 1 / 6, "sizes": 1 / 24, "choice": 1 / 3}
+    d = 784
+    assert sum(printed.values()) + math.sqrt(d) / 24 == pytest.approx((17 + math.sqrt(d)) / 24) == pytest.approx(1.875)
+    halved = {name: part / (1 if name == "sizes" else 2) for name, part in printed.items()}
+    assert sum(halved.values()) + math.sqrt(d) / 24 == pytest.approx((9 + math.sqrt(d)) / 24) == pytest.approx(1.54, abs=5e-3)
+
+
+@pytest.mark.parametrize("d", [2, 100, 784])
+def test_our_whole_run_spends_its_budget_and_no_more(d):
+    """The regression: by the printed constants it would be (17 + sqrt(d))/24, which is above 1 for d > 49."""
+    rows = np.random.default_rng(0).random((300, d))
+    model = PrivateKMeans(3, epsilon=1.0, bounds=(0, 1), method="candidates").fit(rows)
+    assert ((17 + math.sqrt(d)) / 24 > 1) is (d > 49)
+    assert model.guarantee_.epsilon == 1
+    losses = [float(note.split("epsilon ")[1]) for note in model.release_.notes if note.startswith("drawn")]
+    assert sum(losses) == pytest.approx(1, abs=1e-4)
+
+
+def test_the_mean_of_a_record_moves_where_another_does_not_touch_it():
+    alone, both = np.array([[1.0, 0.0]]), np.array([[1.0, 0.0], [0.0, 1.0]])
+    assert (alone.mean(axis=0)[0], both.mean(axis=0)[0]) == (1.0, 0.5)
+    assert alone.sum(axis=0)[0] == both.sum(axis=0)[0]
 
 
 def test_a_scale_from_the_secret_gives_an_unbounded_ratio():

@@ -76,8 +76,10 @@ def test_containers_and_files_do_not_matter(rows, expected, tmp_path):
         {"wide": True, "delta": 1e-6},
         {"method": "grid"},
         {"method": "mean"},
+        {"method": "candidates", "epsilon": 8.0},
+        {"method": "candidates", "wide": True, "delta": 1e-6, "epsilon": 8.0},
     ],
-    ids=["low", "ball", "uneven", "projected", "grid", "mean"],
+    ids=["low", "ball", "uneven", "projected", "grid", "mean", "candidates", "projected candidates"],
 )
 def test_no_method_depends_on_order_partitions_threads_or_engine(rows, shape, monkeypatch, tmp_path):
     shape = {"n_steps": None, "method": "tree", "epsilon": 2.0, **shape}

@@ -9,8 +9,9 @@ from sklearn.datasets import load_digits
 
 from kveil import Ledger, PrivateKMeans
 from kveil.errors import KveilError
+from kveil.models._growth import boxes, halving_order
 from kveil.models._method import Facts
-from kveil.models.tree import Tree, _boxes, _halving_order
+from kveil.models.tree import Tree
 from kveil.solve.wkmeans import thorough_kmeans
 from kveil.testing import scripted
 
@@ -118,12 +119,12 @@ def test_a_narrow_column_keeps_its_mean_beside_a_wide_one():
 
 
 def test_axes_are_halved_widest_first():
-    assert _halving_order(np.array([8, 4]), 4).tolist() == [0, 0, 1, 0]
+    assert halving_order(np.array([8, 4]), 4).tolist() == [0, 0, 1, 0]
 
 
 def test_boxes_of_cells():
     """Halvings of x, y: code 2 is the right half of x, the lower half of y."""
-    middles, halves = _boxes(np.array([2]), np.array([0, 1]), np.array([8, 4]))
+    middles, halves = boxes(np.array([2]), np.array([0, 1]), np.array([8, 4]))
     assert (middles.tolist(), halves.tolist()) == ([[4.0, -2.0]], [[4.0, 2.0]])
 
 
@@ -145,7 +146,7 @@ def test_thorough_kmeans_finds_what_plain_starts_miss_and_pads_what_is_too_littl
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 4])
-@pytest.mark.parametrize("method", ["tree", "lloyd", "mean", "grid"])
+@pytest.mark.parametrize("method", ["tree", "lloyd", "mean", "grid", "candidates"])
 def test_a_ledger_of_exactly_the_fits_budget_is_enough(d, method):
     if method == "grid" and d > 3:
         return

@@ -127,3 +127,53 @@ def test_one_column_of_vectors_gets_laplace_noise():
     pool, ticket, _ = opened()
     pool.vectors("sums", np.zeros((3, 1), dtype=np.int64), 10, 0.5)
     assert ticket.receipts[0].charge == laplace_noise("sums", 10, Fraction(1, 2)).charge
+
+
+@pytest.mark.parametrize("is_pure", [True, False])
+def test_coins_and_choices_are_paid_from_the_same_total_and_use_it_up(is_pure):
+    pool, ticket, _ = opened(is_pure)
+    raw = np.array([[3, 9], [100, 7]])
+    for _ in range(4):
+        pool.activate("cubes", raw, 2**70, 2.0**-90, 0.1)
+        pool.choose("swap", np.array([5, 0, 9]), 4, 0.1)
+    pool.counts("rest", np.zeros(3, dtype=np.int64), pool.left)
+    losses = [(r.charge.pure() if is_pure else r.charge.zcdp()) for r in ticket.receipts]
+    assert pool.total - Fraction(1, 2**30) <= sum(losses) <= pool.total
+    assert [r.charge.mechanism for r in ticket.receipts[:2]] == ["discrete-laplace", "select"]
+    pool.spent = Fraction(0)  # a fault in the arithmetic of shares
+    with pytest.raises(BudgetExceeded):
+        pool.choose("again", np.array([5, 0, 9]), 4, 0.5)
+
+
+@pytest.mark.parametrize(("relation", "m", "factor"), [("add-remove", 1, 1), ("add-remove", 3, 3), ("replace-one", 3, 6)])
+@pytest.mark.parametrize("is_pure", [True, False])
+def test_coins_and_choices_have_the_sensitivities_of_the_docstring(relation, m, factor, is_pure):
+    unit = PrivacyUnit() if m == 1 else PrivacyUnit("person", m, "id")
+    pool, ticket, _ = opened(is_pure, relation, unit)
+    pool.activate("cubes", np.array([[0], [5]]), 8, 0.01, 0.1)
+    pool.choose("swap", np.array([5, 0, 9]), 40, 0.1)
+    assert [(r.charge.sensitivity, r.charge.norm) for r in ticket.receipts] == [(factor, "l1"), (40 * factor, "range")]
+
+
+def test_where_rho_is_counted_coins_and_choices_get_the_epsilon_that_it_pays_for():
+    pool, ticket, _ = opened(is_pure=False)
+    pool.activate("cubes", np.array([[0], [5]]), 8, 0.01, 0.25)
+    pool.choose("swap", np.array([5, 0, 9]), 40, 0.25)
+    quarter = pool.total / 4
+    for receipt, per_rho in zip(ticket.receipts, (2, 8), strict=True):
+        assert float(receipt.charge.epsilon) == pytest.approx(float(per_rho * quarter) ** 0.5, rel=1e-6)
+        assert receipt.charge.zcdp() <= quarter
+
+
+def test_cells_with_many_rows_pass_and_empty_ones_hardly_ever():
+    """False alarm below 1e-6: a cell 60 scales above the threshold fails with e**-60, one of the others with 1e-9."""
+    pool, _, _ = opened()
+    found = pool.activate("cubes", np.array([[17, 400], [2000, 1]]), 1000, 1e-12, 0.1)
+    assert found.tolist() == [17]
+    assert found.dtype == np.int64
+
+
+def test_without_noise_every_occupied_cell_is_active_and_the_least_cost_wins():
+    pool = Pool(None, Fraction(0), "add-remove", PrivacyUnit(), is_pure=True)
+    assert pool.activate("cubes", np.array([[3, 5], [1, 9]]), 8, 0.01, 0.1).tolist() == [3, 5]
+    assert pool.choose("swap", np.array([5, 0, 9]), 40, 0.1) == 1

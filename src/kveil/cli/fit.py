@@ -36,6 +36,7 @@ class Method(StrEnum):
     lloyd = "lloyd"
     grid = "grid"
     mean = "mean"
+    candidates = "candidates"
 
 
 def fit(

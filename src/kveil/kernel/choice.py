@@ -82,24 +82,22 @@ def active_cells(
 
     def draw(source: Entropy, raw: Histogram) -> list[int]:
         cells = sorted(raw)
-        gaps = np.array([least - raw[cell] for cell in cells], dtype=np.int64)
-        reached = _reaches(source, rate, np.where(gaps > 0, gaps, 1 - gaps))  # for gap <= 0: Z >= gap unless -Z >= 1 - gap
-        passing = [cells[i] for i in np.flatnonzero(reached == (gaps > 0)).tolist()]
+        gaps = [least - raw[cell] for cell in cells]
+        reached = _reaches(source, rate, [gap if gap > 0 else 1 - gap for gap in gaps])  # Z >= gap unless -Z >= 1 - gap
+        passing = [cell for cell, gap, is_reached in zip(cells, gaps, reached, strict=True) if is_reached == (gap > 0)]
         return sorted(passing + _passing_empty(source, rate, least, n_cells, cells))
 
     return Measurement(Charge("discrete-laplace", label, l1_sensitivity, "l1", epsilon, **more), draw)
 
 
-def _reaches(source: Entropy, rate: Fraction, gaps: Integers) -> NDArray[np.bool_]:
+def _reaches(source: Entropy, rate: Fraction, gaps: list[int]) -> list[bool]:
     """Whether discrete Laplace noise, drawn for each gap >= 0 on its own, reaches it: coins of q**gap, then of 1/(1+q)."""
-    words = source.words(gaps.size)
-    away = words.astype(np.float64) * 2.0**-64 - np.exp(-gaps * float(rate))
-    heads = away < 0
+    words = source.words(len(gaps))
+    away = words.astype(np.float64) * 2.0**-64 - np.exp(-np.array(gaps, dtype=np.float64) * float(rate))
+    heads: list[bool] = (away < 0).tolist()
     for i in np.flatnonzero(np.abs(away) <= COIN_MARGIN).tolist():
-        heads[i] = bernoulli_exp(source, int(gaps[i]) * rate.numerator, rate.denominator, head=(int(words[i]), 64))
-    for i in np.flatnonzero(heads).tolist():
-        heads[i] = _is_not_negative(source, rate)
-    return heads
+        heads[i] = bernoulli_exp(source, gaps[i] * rate.numerator, rate.denominator, head=(int(words[i]), 64))
+    return [head and _is_not_negative(source, rate) for head in heads]
 
 
 def _is_not_negative(source: Entropy, rate: Fraction) -> bool:

@@ -1,4 +1,4 @@
-"""Where a private k-median starts: k places that rows are near to, found by the stages of the tree."""
+"""Where a private k-median starts: k places that rows are near to, found by the stages of the tree or by a search."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kveil.models._growth import Leaves, grow, with_means
+from kveil.models._search import CandidateSearch
 from kveil.models._view import View, within
+from kveil.models.candidates import OF_CANDIDATES, OF_SWAPS
 from kveil.models.tree import MOST_LEAVES, _Fit
 from kveil.solve.wkmedian import owners, thorough_kmedian
 from kveil.source.progress import step as progress
 from kveil.space.euclidean import Centers
 from kveil.summary.cells import Residuals
 from kveil.summary.frame import Frame
+from kveil.tuning import Candidates as CandidatesTuning
 from kveil.tuning import Tree as TreeTuning
 
 Floats = NDArray[np.float64]
@@ -36,6 +39,23 @@ class Seeds(NamedTuple):
 def tree_seeds(view: View, rng: np.random.Generator) -> Seeds:
     """Seeds by noisy counts of a public tree and an ordinary k-median of its leaves. Part of the budget is left."""
     return _Seeding(view, TreeTuning(), rng).seeds()
+
+
+def candidate_seeds(view: View, rng: np.random.Generator) -> Seeds:
+    """Seeds by private swaps among candidates in a projection, and one mean of each, in all columns, if there was one."""
+    pool, k = view.pool, view.k
+    n, _ = view.rows(0.02)
+    progress("looking for candidates", 1, 2)
+    search = CandidateSearch(view.source, pool, view.task, CandidatesTuning(), "k-median", rng)
+    frame, places = search.found_in_projection(n, OF_CANDIDATES * pool.left, OF_SWAPS * pool.left)
+    progress("first centres", 2, 2)
+    if frame.axes is None:
+        return Seeds(places.astype(np.float64), np.full(k, n / k), float(view.reach))
+    bases, radii = np.zeros((k, view.d), dtype=np.int64), np.full(k, frame.radius, dtype=np.int64)
+    state = Residuals(frame, Centers(places.astype(np.float64), None), "projected", "centred", bases, radii)
+    found = view.means(state, 0.05 * pool.left / 3, 0.95 * pool.left / 3)
+    centers = np.where(found.is_weak[:, None], 0.0, found.moves)
+    return Seeds(within(centers, view.reach), np.where(found.is_weak, 0.0, found.counts), float(view.reach))
 
 
 class _Seeding(_Fit):

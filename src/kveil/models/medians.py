@@ -13,7 +13,7 @@ from kveil.kernel.ledger import UNIT, Ticket
 from kveil.kernel.loss import Plan
 from kveil.models._medians import MOST_COLUMNS_DRAWN, medians
 from kveil.models._method import Facts, Found
-from kveil.models._seeds import Seeds, tree_seeds
+from kveil.models._seeds import Seeds, candidate_seeds, tree_seeds
 from kveil.models._task import Task, check_choice
 from kveil.models._view import View
 from kveil.models.lloyd import spread
@@ -72,6 +72,17 @@ class TreeMedians(_Medians):
 
     def seeds(self, view: View, rng: np.random.Generator) -> Seeds:
         return tree_seeds(view, rng)
+
+
+class CandidateMedians(_Medians):
+    """Private k-median: candidates from shifted cubes in a projection, private swaps by distance, then private medians.
+
+    Private, public, neighbours, sensitivity and cost: as for `TreeMedians`, and `CandidateSearch` for the search.
+    Reference:    Balcan, Dick, Liang, Mou, Zhang (2017), with the corrections of docs/errata.md.
+    """
+
+    def seeds(self, view: View, rng: np.random.Generator) -> Seeds:
+        return candidate_seeds(view, rng)
 
 
 class PublicStart(_Medians):

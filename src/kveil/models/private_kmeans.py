@@ -12,13 +12,14 @@ from kveil.kernel.ledger import Ledger
 from kveil.kernel.loss import Relation
 from kveil.models._curator import CuratorModel
 from kveil.models._method import Method
+from kveil.models.candidates import Candidates
 from kveil.models.grid import Grid
 from kveil.models.lloyd import Lloyd
 from kveil.models.mean import Mean
 from kveil.models.tree import Tree
 
 Number = float | ArrayLike
-METHODS: dict[str, type[Method]] = {"tree": Tree, "lloyd": Lloyd, "grid": Grid, "mean": Mean}
+METHODS: dict[str, type[Method]] = {"tree": Tree, "lloyd": Lloyd, "grid": Grid, "mean": Mean, "candidates": Candidates}
 
 
 class PrivateKMeans(CuratorModel):
@@ -26,15 +27,16 @@ class PrivateKMeans(CuratorModel):
 
     n_clusters: number of centres.
     epsilon, delta: the promise. delta=0 is pure; with delta > 0 Gaussian noise is used where it is smaller (for "lloyd" judged
-        by its size, for "tree" above 3 features), and always if the ledger adds zCDP.
+        by its size, for "tree" and "candidates" above 3 features), and always if the ledger adds zCDP.
         epsilon=float("inf") gives the noise-free result and a guarantee that says "none".
     bounds: public (low, high) of the features: two numbers, two sequences (lows, highs), or {name: (low, high)}. Rows
         outside are clipped; a row with a missing or infinite value counts as the middle of the bounds, so fill or drop
         such rows beforehand, each by itself and with public values.
     center, radius: a public ball instead of bounds; center defaults to 0.
     method: "tree" (noisy counts of a public tree, then relative steps), "lloyd" (DP-Lloyd), "grid" (noisy counts of a uniform
-        grid, at most 3 features), "mean" (one mean, k times: the floor to beat), or "auto": the tree for dense rows; DP-Lloyd
-        for sparse ones, or if init, n_steps or tuning are given, which belong to it.
+        grid, at most 3 features), "mean" (one mean, k times: the floor to beat), "candidates" (cubes that many rows share, swaps
+        among them, one recovery: the corrected algorithm of a paper, for comparison), or "auto": the tree for dense rows;
+        DP-Lloyd for sparse ones, or if init, n_steps or tuning are given, which belong to it.
     init: "auto" and "spread" start from centres spread over the domain without looking at data; or a public (k, d) array.
     n_steps: Lloyd steps, fixed beforehand; default 5, or from expected_rows.
     scaling: None measures distance in the units of the data; "bounds" after mapping the bounds of every feature to [-1, 1],
@@ -51,7 +53,7 @@ class PrivateKMeans(CuratorModel):
     Private:      the rows and, under add-remove, their number.  Public: all parameters and the columns.
     Neighbours:   tables that differ by one record (or one person: `kveil.read(X, person=...)`), added, removed or replaced.
     Sensitivity:  of counts and sums per cluster or cell: `kveil.privatise.cluster_sums.NoisyClusterSums` ("lloyd", "mean") and
-                  `kveil.privatise.pool.Pool` ("tree", "grid").
+                  `kveil.privatise.pool.Pool` ("tree", "grid", "candidates").
     Cost:         exactly `guarantee()`, known before the data and charged before a row is read.
     Not covered:  running time; whatever is not released here.
 
@@ -74,7 +76,7 @@ class PrivateKMeans(CuratorModel):
         bounds: tuple[Number, Number] | Mapping[str, tuple[float, float]] | None = None,
         center: Number | None = None,
         radius: float | None = None,
-        method: Literal["auto", "tree", "lloyd", "grid", "mean"] = "auto",
+        method: Literal["auto", "tree", "lloyd", "grid", "mean", "candidates"] = "auto",
         init: Literal["auto", "spread"] | ArrayLike = "auto",
         n_steps: int | None = None,
         scaling: Literal["bounds"] | None = None,

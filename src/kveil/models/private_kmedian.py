@@ -14,11 +14,11 @@ from kveil.kernel.loss import Relation
 from kveil.models._curator import CuratorModel
 from kveil.models._method import Method
 from kveil.models._task import check_choice
-from kveil.models.medians import PublicStart, TreeMedians
+from kveil.models.medians import CandidateMedians, PublicStart, TreeMedians
 from kveil.tuning import KMedian
 
 Number = float | ArrayLike
-METHODS: dict[str, type[Method]] = {"tree": TreeMedians, "weiszfeld": PublicStart}
+METHODS: dict[str, type[Method]] = {"tree": TreeMedians, "candidates": CandidateMedians, "weiszfeld": PublicStart}
 
 
 class PrivateKMedian(CuratorModel):
@@ -34,8 +34,9 @@ class PrivateKMedian(CuratorModel):
     bounds: public (low, high) of the features: two numbers, two sequences (lows, highs), or {name: (low, high)}. Rows
         outside are clipped; a row with a missing or infinite value counts as the middle of the bounds.
     center, radius: a public ball instead of bounds; center defaults to 0.
-    method: where to start. "tree" (noisy counts of a public tree), "weiszfeld" (a public start, see init), or "auto": the
-        tree, unless init is given. Medians follow in either case, see tuning.
+    method: where to start. "tree" (noisy counts of a public tree), "candidates" (private swaps among cubes, the paper's way),
+        "weiszfeld" (a public start, see init), or "auto": the tree, which measured better, unless init is given. Private
+        medians follow in every case, see tuning.
     init: for "weiszfeld": "auto" and "spread" start from centres spread over the domain without looking at data; or a public
         (k, d) array.
     objective: "k-median". For "k-means" use `PrivateKMeans`.
@@ -82,7 +83,7 @@ class PrivateKMedian(CuratorModel):
         bounds: tuple[Number, Number] | Mapping[str, tuple[float, float]] | None = None,
         center: Number | None = None,
         radius: float | None = None,
-        method: Literal["auto", "tree", "weiszfeld"] = "auto",
+        method: Literal["auto", "tree", "candidates", "weiszfeld"] = "auto",
         init: Literal["auto", "spread"] | ArrayLike = "auto",
         objective: Literal["k-median", "k-means"] = "k-median",
         n_steps: int | None = None,
@@ -131,7 +132,7 @@ class PrivateKMedian(CuratorModel):
         return ("weiszfeld", "init belongs to it") if "init" in self._options() else None
 
     def _auto(self, is_sparse: bool) -> tuple[str, str]:
-        return "tree", "it is the best start for dense rows"
+        return "tree", "its start measured better than candidates, on clean and on contaminated mixtures"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

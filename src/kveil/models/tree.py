@@ -22,13 +22,14 @@ from kveil.models._method import Facts, Found, shares
 from kveil.models._relative import Placed, one_mean, relative_steps
 from kveil.models._task import Task
 from kveil.models._view import View, shrunk, within
+from kveil.partition.projection import random_axes
 from kveil.privatise.pool import Pool
 from kveil.solve.wkmeans import thorough_kmeans
 from kveil.source import Source
 from kveil.source.progress import step as progress
 from kveil.space.euclidean import Centers
 from kveil.summary.cells import MOMENT_TOP, Residuals, moments
-from kveil.summary.frame import AXIS_BITS, Frame
+from kveil.summary.frame import Frame
 from kveil.tuning import Tree as TreeTuning
 
 Floats = NDArray[np.float64]
@@ -123,9 +124,8 @@ class _Fit:
         """The axes of the tree, and how far cells reach along each."""
         frame = self.view.frame(middle, radius)
         if self.p < self.d:
-            q, _ = np.linalg.qr(self.rng.standard_normal((self.d, self.p)))  # public randomness
             reach = int(np.ceil(min(radius, 1.5 * radius * np.sqrt(self.p / self.d))))
-            axes = np.rint(q * 2**AXIS_BITS).astype(np.int64)
+            axes = random_axes(self.d, self.p, self.rng)
             return replace(frame, axes=axes, reach=reach), np.full(self.p, min(radius, 2.5 * radius / np.sqrt(self.d)))
         if self.is_low:
             return frame, self.view.half

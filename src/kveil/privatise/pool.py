@@ -99,7 +99,7 @@ class Pool:
     def activate(self, label: str, raw: Integers, n_cells: int, chance: float, share: float) -> Integers:
         """Cells with many rows, ascending. `raw` has a row of codes below `n_cells` and a row of counts, for occupied cells.
 
-        `chance` is the least probability that an empty cell passes; it decides how many rows a cell needs.
+        `chance` bounds the probability that an empty cell passes; it decides how many rows a cell needs.
         """
         if self.kind == "none":
             return np.sort(raw[0])

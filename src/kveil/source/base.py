@@ -17,7 +17,7 @@ IntArrays = tuple[NDArray[np.int64], ...]
 Kernel = Callable[[Any, Any], tuple[NDArray[Any], ...]]
 Combine = Callable[[Any, Any], Any]
 
-add: Combine = np.add  # np.minimum and np.maximum are the other two that blocks may be merged by
+add: Combine = np.add  # or any other module-level function of two arrays that minds neither order nor grouping
 
 
 class Grid(Protocol):
@@ -39,7 +39,8 @@ class Source(Protocol):
     """Rows that can be summarised but not looked at.
 
     `map_reduce` hands `kernel(block, state)` blocks of integer codes, at least one and possibly without rows, and merges
-    what it returns. Merging integers by sum, least or greatest does not depend on order, so neither does the answer.
+    what it returns. A merge that minds neither order nor grouping (integers by sum, least or greatest; histograms by code)
+    gives one answer however the rows are divided.
     `raw_blocks` is for whoever holds the rows and asks about them (predict); never for a private path.
     A kernel is a pure module-level function: after a failure it may run twice, and its result counts once.
     """

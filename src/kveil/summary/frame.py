@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kveil.kernel.grid import Ball, Box
+from kveil.partition.projection import AXIS_BITS
+from kveil.space.euclidean import Scaling
 from kveil.summary import _kernels
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 BLOCK = 2048
-AXIS_BITS = 14  # of the entries of a projection; products stay integers far below 2**53
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +34,19 @@ class Frame:
     axes: Integers | None = None
     reach: int = 0
 
+    @classmethod
+    def of(cls, domain: Box | Ball, scaling: Scaling) -> Frame:
+        """The whole domain, from its centre: rows as they are, in a ball that holds them all."""
+        middle = np.zeros(domain.n_columns, dtype=np.int64)
+        if scaling is not None or np.ptp(domain.half) == 0:
+            return cls(None, middle, domain.l2_sensitivity)
+        ratio = domain.half / domain.half.max()
+        return cls(ratio, middle, int(np.ceil(np.sqrt((np.rint(domain.top * ratio) ** 2).sum()))) + 1)
+
+    def unit(self, domain: Box | Ball) -> Any:
+        """The length of a step in the units of the data: one for all columns, or one a column where each has its own."""
+        return domain.step if self.ratio is None else domain.half.max() / domain.top
+
     def measured(self, rows: Any) -> Integers:
         """Encoded rows in steps of equal length, from the centre of the domain."""
         with np.errstate(all="ignore"):
@@ -39,14 +54,14 @@ class Frame:
 
     def centred(self, rows: Any) -> Integers:
         """Rows about the middle, inside the ball."""
-        return _clipped(self.measured(rows) - self.middle, self.radius)
+        return clipped(self.measured(rows) - self.middle, self.radius)
 
     def projected(self, centred: Integers) -> Integers:
         """Components of centred rows along the axes, inside their ball. The float product is exact: integers below 2**53."""
         if self.axes is None:
             return centred
         product = centred.astype(np.float64) @ self.axes.astype(np.float64)
-        return _clipped(product.astype(np.int64) >> AXIS_BITS, self.reach)
+        return clipped(product.astype(np.int64) >> AXIS_BITS, self.reach)
 
 
 def blocks(rows: Any) -> Iterator[Any]:
@@ -54,7 +69,8 @@ def blocks(rows: Any) -> Iterator[Any]:
         yield rows[start : start + BLOCK]
 
 
-def _clipped(rows: Integers, radius: int) -> Integers:
+def clipped(rows: Integers, radius: int) -> Integers:
+    """Rows moved into the ball of `radius`, in integers."""
     rows = np.ascontiguousarray(rows)
     _kernels.shrink_rows(rows, radius)
     return rows

@@ -1,0 +1,118 @@
+"""Costs of all swaps in one pass: against brute force, and what one row may add to them."""
+
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kveil.summary.frame import Frame, clipped
+from kveil.summary.swaps import Loss, Sets, Swaps, set_losses, swap_losses
+
+OBJECTIVES = ["k-means", "k-median"]
+
+
+def frame(n_axes, radius):
+    return Frame(None, np.zeros(n_axes, dtype=np.int64), radius)
+
+
+def brute(rows, centers, loss):
+    """The cost of a set of centres, one row and one centre at a time, in Python integers."""
+
+    def between(x, c):
+        square = sum((int(a) - int(b)) ** 2 for a, b in zip(x, c, strict=True))
+        return (square if loss.is_squared else int(square**0.5)) >> loss.shift
+
+    return sum(min(between(x, c) for c in centers) for x in rows)
+
+
+def brute_swaps(rows, centers, candidates, loss):
+    swapped = [[[*centers[:x], y, *centers[x + 1 :]] for y in candidates] for x in range(len(centers))]
+    return [[brute(rows, with_y, loss) for with_y in line] for line in swapped]
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_table_of_swaps_is_brute_force_with_duplicates_and_ties(objective):
+    rng = np.random.default_rng(0)
+    rows = clipped(rng.integers(-3, 4, size=(50, 2)) * 5, 21)  # few places: many rows and candidates coincide
+    candidates = clipped(rng.integers(-3, 4, size=(20, 2)) * 5, 21)
+    centers = candidates[[0, 1, 1, 2]]
+    loss = Loss.within(21, objective, 2**40)
+    (table,) = swap_losses(rows, Swaps(frame(2, 21), loss, centers, candidates))
+    assert table.tolist() == brute_swaps(rows.tolist(), centers.tolist(), candidates.tolist(), loss)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(1, 3), st.integers(1, 4), st.sampled_from(OBJECTIVES), st.sampled_from([2**8, 2**40, 2**52]),
+       st.integers(0, 2**32 - 1))  # fmt: skip
+def test_it_is_brute_force_for_any_number_of_centres_axes_and_declared_rows(n_axes, k, objective, max_rows, seed):
+    rng = np.random.default_rng(seed)
+    radius = 2**18
+    rows, candidates = (clipped(rng.integers(-radius, radius, size=(n, n_axes)), radius) for n in (15, 6))
+    loss = Loss.within(radius, objective, max_rows)
+    assert loss.highest * max_rows <= 2**62
+    (table,) = swap_losses(rows, Swaps(frame(n_axes, radius), loss, candidates[:k], candidates))
+    assert table.tolist() == brute_swaps(rows.tolist(), candidates[:k].tolist(), candidates.tolist(), loss)
+    (costs,) = set_losses(rows, Sets(frame(n_axes, radius), loss, np.stack([candidates[:k], candidates[2 : 2 + k]])))
+    assert costs.tolist() == [brute(rows.tolist(), candidates[start : start + k].tolist(), loss) for start in (0, 2)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 4), st.sampled_from(OBJECTIVES), st.integers(0, 2**32 - 1))
+def test_one_more_row_raises_every_cost_by_at_most_the_stated_amount(n_axes, objective, seed):
+    rng = np.random.default_rng(seed)
+    radius = int(rng.integers(1, 2**26))
+    ends = rng.choice([-radius, radius, 0, 1], size=(8, n_axes))  # on the sphere, or shrunken to it
+    points = clipped(ends * 2, radius)
+    loss = Loss.within(radius, objective, 2**40)
+    state = Swaps(frame(n_axes, radius), loss, points[:2], points[2:6])
+    (without,), (more,) = swap_losses(points[6:7], state), swap_losses(points[6:8], state)
+    assert (more >= without).all()
+    assert (more - without).max() <= loss.highest
+
+
+def test_the_stated_amount_is_attained():
+    loss = Loss.within(100, "k-means", 2**40)
+    (table,) = swap_losses(np.array([[100]]), Swaps(frame(1, 100), loss, np.array([[-100]]), np.array([[-100]])))
+    assert table.tolist() == [[loss.highest]]
+    assert loss.highest == 200**2 >> loss.shift
+
+
+LINE = [-2, -1, 0, 1, 2]
+
+
+def largest_move(k, places, n_rows=3, *, is_replaced=False, times=1):
+    """The largest log-ratio of any swap between neighbours, P ~ exp(-cost/(times highest)), over all small tables."""
+    loss = Loss.within(2, "k-means", 2**40)
+    tables = [t for size in range(n_rows + 1) for t in combinations_with_replacement(LINE, size)]
+    candidates = np.array(places)[:, None]
+    state = Swaps(frame(1, 2), loss, candidates[:k], candidates)
+
+    def logs(table):
+        costs = swap_losses(np.array(table, dtype=np.int64).reshape(-1, 1), state)[0].ravel() / (times * loss.highest)
+        return -costs - np.log(np.exp(-costs).sum())
+
+    laws = {table: logs(table) for table in tables}
+    few = [table for table in tables if len(table) < n_rows]
+    pairs = [(t, tuple(sorted((*t, x)))) for t, x in product(few, LINE)]
+    if is_replaced:
+        pairs = [(tuple(sorted((*t, x))), tuple(sorted((*t, y)))) for t, x, y in product(few, LINE, LINE)]
+    return max(np.abs(laws[one] - laws[other]).max() for one, other in pairs)
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_a_choice_by_these_costs_moves_by_at_most_its_epsilon(k):
+    """All tables of up to three rows on five places, epsilon 1; twice the range, as printed, costs half of it."""
+    assert 0.5 < largest_move(k, LINE) <= 1
+    assert 0.25 < largest_move(k, LINE, times=2) <= 0.5
+
+
+def test_replacing_a_row_needs_twice_the_range():
+    assert largest_move(1, LINE, is_replaced=True) > 1
+    assert largest_move(1, LINE, is_replaced=True, times=2) <= 1
+
+
+def test_a_candidate_outside_the_ball_would_break_that():
+    """The guard: clip candidates, or one row moves the odds by more than epsilon."""
+    assert largest_move(1, [*LINE, 14]) > 1
