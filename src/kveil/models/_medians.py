@@ -22,7 +22,7 @@ OF_SCALE, OF_SIZES = {"pure": 0.08, "zcdp": 0.04, "none": 0.04}, 0.04  # of what
 OF_PULLS = 0.9  # of a step; the rest is for its divisor
 MOST_STEPS = {"pure": 4, "zcdp": 12, "none": 12}  # noise of averaged steps grows with the root of their number if pure, else not
 MOST_NOISE = {"pure": 0.25, "zcdp": 0.5, "none": 1.0}  # of a step on an average cluster, as a share of the typical distance
-SMOOTHING = 0.25  # of the typical distance
+SMOOTHING, WIDEST_SMOOTHING = 0.25, 2.0**40  # of the typical distance; in steps
 LEAST_WEIGHT = 0.5  # the divisor is not below that of a cluster half of whose rows are at the typical distance
 MOST_RELAXED = 1.8
 MOST_COLUMNS_DRAWN, PLACES_PER_AXIS = 3, {1: 257, 2: 33, 3: 11}
@@ -67,7 +67,7 @@ def _scale(view: View, seeds: Seeds) -> Scale:
     given = view.task.tuning.smoothing
     smoothing = SMOOTHING * distance if given is None else given / float(view.task.domain.step.max())
     top = 2 ** min(20, 62 - (view.source.max_rows - 1).bit_length())  # sums of so many rows stay below 2**62
-    return Scale(distance, max(1.0, smoothing), np.maximum(seeds.counts, 1.0), top)
+    return Scale(distance, min(max(1.0, smoothing), WIDEST_SMOOTHING), np.maximum(seeds.counts, 1.0), top)
 
 
 def n_steps(view: View, scale: Scale, share: float) -> int:

@@ -132,7 +132,7 @@ class PrivateKMedian(CuratorModel):
         return ("weiszfeld", "init belongs to it") if "init" in self._options() else None
 
     def _auto(self, is_sparse: bool) -> tuple[str, str]:
-        return "tree", "its start measured better than candidates, on clean and on contaminated mixtures"
+        return "tree", "it measured better than candidates on contaminated mixtures"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -38,7 +38,7 @@ def owners(points: Floats, centers: Floats) -> tuple[NDArray[np.intp], Floats]:
 
 def _alternated(points: Floats, weights: Floats, start: Floats, rounds: int) -> tuple[Floats, float]:
     """Nearest centres, then one Weiszfeld step in every cluster, in turn; and the cost at the end."""
-    centers, tiny = start.copy(), 1e-9 * max(float(np.abs(points).max()), 1e-300)
+    centers, tiny = start.copy(), 1e-9 * (float(np.abs(points).max()) or 1.0)
     for _ in range(rounds):
         owner, apart = owners(points, centers)
         pull = weights / np.maximum(apart, tiny)
