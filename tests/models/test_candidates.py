@@ -159,7 +159,7 @@ def test_too_few_candidates_are_filled_up_with_points_of_the_ball():
     assert (np.abs(model.cluster_centers_) <= 1).all()
 
 
-@pytest.mark.parametrize("epsilon", [0.5, math.inf])
+@pytest.mark.parametrize("epsilon", [0.5, 1000.0, math.inf])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize(
     ("X", "k"),
@@ -170,13 +170,14 @@ def test_too_few_candidates_are_filled_up_with_points_of_the_ball():
         (np.full((20, 7), np.nan), 2),
         (np.array([[np.inf, 1.0], [2.0, -3.0]]), 4),
         (np.random.default_rng(0).random((40, 1)), 1),
+        (np.full((5000, 3), 0.5), 2),
     ],
-    ids=["no rows", "one row", "all equal", "missing", "infinite", "one column"],
+    ids=["no rows", "one row", "all equal", "missing", "infinite", "one column", "many and equal"],
 )
 def test_whatever_rows_hold_there_are_k_centres_inside_and_no_warning(X, k, epsilon, delta):
     import warnings
 
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), np.errstate(all="raise"):
         warnings.simplefilter("error")
         model = fitted(X, k, epsilon=epsilon, delta=delta)
     assert model.cluster_centers_.shape == (k, X.shape[1])

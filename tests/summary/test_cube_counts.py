@@ -1,7 +1,9 @@
 """Counts of occupied cubes: against a plain walk, and merged in any order."""
 
 import math
+import pickle
 from collections import Counter
+from functools import reduce
 from itertools import combinations_with_replacement, product
 
 import numpy as np
@@ -127,3 +129,11 @@ def test_skipping_empty_cubes_would_cost_infinitely_much():
     """The guard: the same enumeration sees outcomes that one neighbour cannot have."""
     root = Cubes(np.array([-8]), 16, 7, (), np.zeros((1, 1), dtype=np.int64))
     assert worst(root, [[-7], [7]], 1, 1, 0.7, skips_empties=True) == math.inf
+
+
+def test_a_search_travels_to_workers():
+    cubes = Cubes.shifted(50, 2, np.random.default_rng(0)).grown(np.array([0, 3]))
+    kernel, state, combine = pickle.loads(pickle.dumps((cube_counts, InCubes(frame(2), cubes), merge_counts)))
+    rows = np.random.default_rng(1).integers(-50, 51, size=(40, 2))
+    parts = [kernel(part, state)[0] for part in np.array_split(rows, 7)]
+    assert reduce(combine, parts).tolist() == cube_counts(rows, InCubes(frame(2), cubes))[0].tolist()

@@ -93,7 +93,8 @@ def active_cells(
 def _reaches(source: Entropy, rate: Fraction, gaps: list[int]) -> list[bool]:
     """Whether discrete Laplace noise, drawn for each gap >= 0 on its own, reaches it: coins of q**gap, then of 1/(1+q)."""
     words = source.words(len(gaps))
-    away = words.astype(np.float64) * 2.0**-64 - np.exp(-np.array(gaps, dtype=np.float64) * float(rate))
+    with np.errstate(all="ignore"):  # a far gap underflows to 0
+        away = words.astype(np.float64) * 2.0**-64 - np.exp(-np.array(gaps, dtype=np.float64) * float(rate))
     heads: list[bool] = (away < 0).tolist()
     for i in np.flatnonzero(np.abs(away) <= COIN_MARGIN).tolist():
         heads[i] = bernoulli_exp(source, gaps[i] * rate.numerator, rate.denominator, head=(int(words[i]), 64))

@@ -44,7 +44,7 @@ def tree_seeds(view: View, rng: np.random.Generator) -> Seeds:
 def candidate_seeds(view: View, rng: np.random.Generator) -> Seeds:
     """Seeds by private swaps among candidates in a projection, and one mean of each, in all columns, if there was one."""
     pool, k = view.pool, view.k
-    n, _ = view.rows(0.02)
+    n = view.task.expected_rows or view.rows(0.02)[0]
     progress("looking for candidates", 1, 2)
     search = CandidateSearch(view.source, pool, view.task, CandidatesTuning(), "k-median", rng)
     frame, places = search.found_in_projection(n, OF_CANDIDATES * pool.left, OF_SWAPS * pool.left)

@@ -96,7 +96,7 @@ class PublicStart(_Medians):
     def seeds(self, view: View, rng: np.random.Generator) -> Seeds:
         domain, k = self.task.domain, self.task.n_clusters
         start = spread(self.task, rng) if isinstance(self.task.init, str) else clip(domain, self.task.init)
-        n, _ = view.rows(0.02)
+        n = self.task.expected_rows or view.rows(0.02)[0]
         return Seeds((start - domain.center) / domain.step.max(), np.full(k, n / k), float(view.reach))
 
 

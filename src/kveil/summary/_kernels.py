@@ -145,39 +145,48 @@ def find_cubes(rows: Any, low: Any, side: int, half: int, active: Any, ends: Any
 
 
 @njit(cache=True, nogil=True)
-def loss_between(rows: Any, i: int, points: Any, j: int, is_squared: bool, shift: int) -> int:
-    """The squared distance, or the distance, of a row and a point, shifted down. IEEE roots are the same everywhere."""
-    square = 0
-    for a in range(rows.shape[1]):
-        away = rows[i, a] - points[j, a]
-        square += away * away
-    return (square if is_squared else int(math.sqrt(float(square)))) >> shift
+def find_losses(row: Any, points: Any, is_squared: bool, scale: float, losses: Any) -> None:
+    """floor(scale times the squared distance, or the distance) of a row to every point, `points` being (axes, points).
+
+    Whole numbers below 2**53 in float64, so all but the root is exact, and a root is the same everywhere. The inner loops run
+    along the points, so that they vectorise.
+    """
+    losses[:] = 0.0
+    for a in range(points.shape[0]):
+        for j in range(points.shape[1]):
+            away = row[a] - points[a, j]
+            losses[j] += away * away
+    for j in range(points.shape[1]):
+        losses[j] = np.floor((losses[j] if is_squared else math.sqrt(losses[j])) * scale)
 
 
 @njit(cache=True, nogil=True)
-def find_nearest(rows: Any, centers: Any, is_squared: bool, shift: int, owner: Any, first: Any, second: Any) -> None:
-    """The nearest centre of every row, its loss there and at the second nearest (the largest int64 if there is none)."""
+def find_nearest(rows: Any, centers: Any, is_squared: bool, scale: float, owner: Any, first: Any, second: Any) -> None:
+    """The nearest of the centres (axes, k) for every row, and its losses there and at the second nearest, or infinity."""
+    losses = np.empty(centers.shape[1], dtype=np.float64)
     for i in range(rows.shape[0]):
-        owner[i], first[i], second[i] = 0, np.iinfo(np.int64).max, np.iinfo(np.int64).max
-        for c in range(centers.shape[0]):
-            loss = loss_between(rows, i, centers, c, is_squared, shift)
-            if loss < first[i]:
-                owner[i], first[i], second[i] = c, loss, first[i]
-            elif loss < second[i]:
-                second[i] = loss
+        find_losses(rows[i], centers, is_squared, scale, losses)
+        owner[i], first[i], second[i] = 0, losses[0], np.inf
+        for c in range(1, losses.shape[0]):
+            if losses[c] < first[i]:
+                owner[i], first[i], second[i] = c, losses[c], first[i]
+            elif losses[c] < second[i]:
+                second[i] = losses[c]
 
 
 @njit(cache=True, nogil=True)
 def add_swaps(
-    rows: Any, owner: Any, first: Any, second: Any, candidates: Any, is_squared: bool, shift: int, stays: Any, moves: Any
+    rows: Any, owner: Any, first: Any, second: Any, candidates: Any, is_squared: bool, scale: float, stays: Any, moves: Any
 ) -> None:
     """Add every row's loss with candidate y beside all centres (`stays`), and how much more it is without its own centre."""
+    losses = np.empty(candidates.shape[1], dtype=np.float64)
     for i in range(rows.shape[0]):
-        for y in range(candidates.shape[0]):
-            loss = loss_between(rows, i, candidates, y, is_squared, shift)
-            near = min(first[i], loss)
+        find_losses(rows[i], candidates, is_squared, scale, losses)
+        more = moves[owner[i]]
+        for y in range(losses.shape[0]):
+            near = min(first[i], losses[y])
             stays[y] += near
-            moves[owner[i], y] += min(second[i], loss) - near
+            more[y] += min(second[i], losses[y]) - near
 
 
 @njit(cache=True, nogil=True)

@@ -12,16 +12,18 @@ from kveil.summary import _kernels
 from kveil.summary.frame import Frame, blocks
 
 Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Objective = Literal["k-means", "k-median"]
 
 
 @dataclass(frozen=True)
 class Loss:
     """What a row adds to the cost of a set of centres: the squared distance (k-means) or the distance (k-median) to the
-    nearest, in steps, shifted down by whole bits so that `max_rows` of them stay below 2**62.
+    nearest, in steps, shifted down by whole bits so that `max_rows` of them stay below 2**62, and a block of them below 2**53.
 
-    A row and a centre in the ball of `reach` steps are at most 2 reach apart, so a row adds between 0 and `highest`. Shifting
-    keeps order: the least shifted distance is the shifted least distance, and swaps are compared on what is charged for.
+    A row and a centre in the ball of `reach` steps are at most 2 reach apart, so a row adds between 0 and `highest`, which has
+    one unit to spare: on the widest grids a square passes 2**53 by a little, and float64 rounds it. Shifting keeps order: the
+    least shifted distance is the shifted least distance.
     """
 
     is_squared: bool
@@ -32,8 +34,8 @@ class Loss:
     def within(cls, reach: int, objective: Objective, max_rows: int) -> Loss:
         is_squared = objective == "k-means"
         widest = (2 * reach) ** (2 if is_squared else 1)
-        shift = max(0, widest.bit_length() + (max_rows - 1).bit_length() - 62)
-        return cls(is_squared, shift, max(1, widest >> shift))
+        shift = max(0, widest.bit_length() + max(20, (max_rows - 1).bit_length()) - 62)
+        return cls(is_squared, shift, (widest >> shift) + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,25 +63,32 @@ def swap_losses(rows: Any, state: Swaps) -> tuple[Integers]:
     With a the nearest centre of a row, d1 <= d2 its losses there and at the second nearest, and D its loss at y: a row adds
     min(d1, D) unless x = a, and min(d2, D) if x = a.
     """
-    stays = np.zeros(len(state.candidates), dtype=np.int64)
-    moves = np.zeros((len(state.centers), len(state.candidates)), dtype=np.int64)
+    k, candidates = len(state.centers), _points(state.candidates)
+    costs = np.zeros((k, len(state.candidates)), dtype=np.int64)
     for block in blocks(rows):
-        seen = state.frame.projected(state.frame.centred(block))
-        owner, first, second = _nearest(seen, state.centers, state.loss)
-        _kernels.add_swaps(seen, owner, first, second, state.candidates, state.loss.is_squared, state.loss.shift, stays, moves)
-    return (stays + moves,)
+        seen = state.frame.projected(state.frame.centred(block)).astype(np.float64)
+        near = _nearest(seen, state.centers, state.loss)
+        stays, moves = np.zeros(candidates.shape[1]), np.zeros(costs.shape)
+        _kernels.add_swaps(seen, *near, candidates, state.loss.is_squared, 2.0**-state.loss.shift, stays, moves)
+        costs += (stays + moves).astype(np.int64)
+    return (costs,)
 
 
 def set_losses(rows: Any, state: Sets) -> tuple[Integers]:
     """Raw costs (sets,) of several sets of centres."""
     costs = np.zeros(len(state.centers), dtype=np.int64)
     for block in blocks(rows):
-        seen = state.frame.centred(block)
-        costs += [_nearest(seen, centers, state.loss)[1].sum() for centers in state.centers]
+        seen = state.frame.centred(block).astype(np.float64)
+        costs += np.array([_nearest(seen, centers, state.loss)[1].sum() for centers in state.centers]).astype(np.int64)
     return (costs,)
 
 
-def _nearest(seen: Integers, centers: Integers, loss: Loss) -> tuple[Integers, Integers, Integers]:
-    owner, first, second = (np.empty(len(seen), dtype=np.int64) for _ in range(3))
-    _kernels.find_nearest(seen, centers, loss.is_squared, loss.shift, owner, first, second)
+def _nearest(seen: Floats, centers: Integers, loss: Loss) -> tuple[Integers, Floats, Floats]:
+    owner, first, second = np.empty(len(seen), dtype=np.int64), np.empty(len(seen)), np.empty(len(seen))
+    _kernels.find_nearest(seen, _points(centers), loss.is_squared, 2.0**-loss.shift, owner, first, second)
     return owner, first, second
+
+
+def _points(points: Integers) -> Floats:
+    """As the kernels want them: (axes, points)."""
+    return np.ascontiguousarray(points.T, dtype=np.float64)
