@@ -28,7 +28,6 @@ MOST_RELAXED = 1.8
 MOST_COLUMNS_DRAWN, PLACES_PER_AXIS = 3, {1: 257, 2: 33, 3: 11}
 ZOOMS = (1.0, 0.25)  # half-widths of the grids of places, in typical distances
 
-
 ONE_MEDIAN = (
     "too little budget for so many centres: all are one private median. Use delta > 0, a smaller domain or fewer centres."
 )
@@ -50,6 +49,7 @@ def medians(view: View, seeds: Seeds) -> Found:
                   from these and from released values.
     Neighbours, sensitivity and cost: those of `Pool`, for every release; `summary.medians` bounds what a row adds.
     """
+    seeds = seeds._replace(centers=within(seeds.centers, view.reach))  # exact labels need centres in the ball of the rows
     scale = _scale(view, seeds)
     kept = OF_SIZES * view.pool.left
     recover = _drawn if view.task.tuning.recovery == "grid" else _stepped
@@ -66,7 +66,7 @@ def _scale(view: View, seeds: Seeds) -> Scale:
     distance = view.quantile(view.frame(), 0.5, OF_SCALE[view.pool.kind] * view.pool.left, max(1.0, seeds.reach), codes)
     given = view.task.tuning.smoothing
     smoothing = SMOOTHING * distance if given is None else given / float(view.task.domain.step.max())
-    top = 2 ** min(20, 62 - (view.source.max_rows - 1).bit_length())  # sums of so many rows stay below 2**62
+    top = 2 ** min(20, 61 - (view.source.max_rows - 1).bit_length())  # sums of so many rows stay below 2**62
     return Scale(distance, min(max(1.0, smoothing), WIDEST_SMOOTHING), np.maximum(seeds.counts, 1.0), top)
 
 
