@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from kveil.kernel.ledger import Ledger
     from kveil.kernel.loss import Guarantee, PrivacyUnit
     from kveil.models.private_kmeans import PrivateKMeans
+    from kveil.models.private_kmedian import PrivateKMedian
     from kveil.privatise.bounds import find_bounds
     from kveil.release import Release, load
     from kveil.source import Source, inspect, read
@@ -22,6 +23,7 @@ _HOMES = {
     "Ledger": "kveil.kernel.ledger",
     "PrivacyUnit": "kveil.kernel.loss",
     "PrivateKMeans": "kveil.models.private_kmeans",
+    "PrivateKMedian": "kveil.models.private_kmedian",
     "Release": "kveil.release",
     "Source": "kveil.source",
     "find_bounds": "kveil.privatise.bounds",
@@ -31,8 +33,8 @@ _HOMES = {
 }
 
 __all__ = [
-    "Guarantee", "Ledger", "PrivacyUnit", "PrivateKMeans", "Release", "Source", "__version__", "find_bounds", "inspect", "load",
-    "read",
+    "Guarantee", "Ledger", "PrivacyUnit", "PrivateKMeans", "PrivateKMedian", "Release", "Source", "__version__", "find_bounds",
+    "inspect", "load", "read",
 ]  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Candidates", "Grid", "Lloyd", "Mean", "SampleAggregate", "Tree"]
+__all__ = ["Candidates", "Grid", "KMedian", "Lloyd", "Mean", "SampleAggregate", "Tree"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,20 @@ class Tree:
 
     bits: int | None = None
     steps: int = 2
+
+
+@dataclass(frozen=True)
+class KMedian:
+    """bits: width of the fixed-point grid; default as fine as exact sums allow.
+    smoothing: h of the smoothed distance sqrt(r^2 + h^2) that is minimised, in the units of the data; default from released
+        distances.
+    recovery: how a cluster's median is found: "weiszfeld" (noisy steps), "grid" (drawn by the exponential mechanism from
+        places around the centre; at most 3 columns), or "auto".
+    """
+
+    bits: int | None = None
+    smoothing: float | None = None
+    recovery: Literal["auto", "weiszfeld", "grid"] = "auto"
 
 
 @dataclass(frozen=True)

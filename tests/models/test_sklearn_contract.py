@@ -7,7 +7,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from kveil import Ledger, PrivateKMeans
+from kveil import Ledger, PrivateKMeans, PrivateKMedian
 
 DECLARED = {
     "check_clustering": "wants labels_, which are not private",
@@ -20,20 +20,24 @@ def declared(estimator):
     return DECLARED
 
 
-@parametrize_with_checks([PrivateKMeans(n_clusters=3, bounds=(-20, 20), n_steps=2)], expected_failed_checks=declared)
+@parametrize_with_checks(
+    [PrivateKMeans(n_clusters=3, bounds=(-20, 20), n_steps=2), PrivateKMedian(n_clusters=3, bounds=(-20, 20), n_steps=2)],
+    expected_failed_checks=declared,
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
 def test_parameters_come_back_as_given_and_clone_keeps_them():
     ledger = Ledger.memory("one", 1.0, relation="add-remove")
-    model = PrivateKMeans(5, bounds=(0, 1), ledger=ledger, epsilon=0.5)
-    copy = clone(model)
-    assert copy.get_params()["ledger"] is ledger
-    assert {k: v for k, v in copy.get_params().items() if k != "ledger"} == {
-        k: v for k, v in model.get_params().items() if k != "ledger"
-    }
-    assert "epsilon=0.5" in repr(model)
+    for Model in (PrivateKMeans, PrivateKMedian):
+        model = Model(5, bounds=(0, 1), ledger=ledger, epsilon=0.5)
+        copy = clone(model)
+        assert copy.get_params()["ledger"] is ledger
+        assert {k: v for k, v in copy.get_params().items() if k != "ledger"} == {
+            k: v for k, v in model.get_params().items() if k != "ledger"
+        }
+        assert "epsilon=0.5" in repr(model)
 
 
 def test_it_works_in_a_pipeline_and_a_search(blobs):

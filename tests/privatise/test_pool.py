@@ -177,3 +177,17 @@ def test_without_noise_every_occupied_cell_is_active_and_the_least_cost_wins():
     pool = Pool(None, Fraction(0), "add-remove", PrivacyUnit(), is_pure=True)
     assert pool.activate("cubes", np.array([[3, 5], [1, 9]]), 8, 0.01, 0.1).tolist() == [3, 5]
     assert pool.choose("swap", np.array([5, 0, 9]), 40, 0.1) == 1
+
+
+@pytest.mark.parametrize("is_pure", [True, False])
+@pytest.mark.parametrize(("relation", "m", "factor"), [("add-remove", 1, 1), ("add-remove", 3, 3), ("replace-one", 2, 4)])
+def test_a_choice_in_every_cell_costs_its_share_once(is_pure, relation, m, factor):
+    unit = PrivacyUnit("person", m, "id") if m > 1 else PrivacyUnit()
+    pool, ticket, _ = opened(is_pure, relation, unit)
+    chosen = pool.choose_each("medians", np.array([[0, 2**40], [2**40, 0], [2**40, 0]]), 10, 0.5)
+    (charge,) = [receipt.charge for receipt in ticket.receipts]
+    assert chosen.tolist() == [0, 1, 1]
+    assert (charge.mechanism, charge.sensitivity) == ("select", 10 * factor)
+    assert (charge.pure() if is_pure else charge.zcdp()) <= pool.total / 2
+    assert (charge.pure() if is_pure else charge.zcdp()) > pool.total / 2 * (1 - Fraction(1, 10**4))
+    assert pool.sharpness(10, 0.5) == pytest.approx(float(charge.epsilon) / charge.sensitivity, rel=1e-3)

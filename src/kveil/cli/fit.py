@@ -30,6 +30,11 @@ class Scaling(StrEnum):
     bounds = "bounds"
 
 
+class Objective(StrEnum):
+    k_means = "k-means"
+    k_median = "k-median"
+
+
 class Method(StrEnum):
     auto = "auto"
     tree = "tree"
@@ -38,6 +43,7 @@ class Method(StrEnum):
     sample_aggregate = "sample-aggregate"
     mean = "mean"
     candidates = "candidates"
+    weiszfeld = "weiszfeld"
 
 
 def fit(
@@ -49,8 +55,9 @@ def fit(
     bounds: Annotated[str | None, typer.Option(help="LOW,HIGH or a JSON file; from public knowledge")] = None,
     center: Annotated[str | None, typer.Option(help="with --radius: centre of a public ball, default 0")] = None,
     radius: Annotated[float | None, typer.Option(help="radius of a public ball, instead of --bounds")] = None,
-    method: Annotated[Method, typer.Option(help="how")] = Method.auto,
-    n_steps: Annotated[int | None, typer.Option(help="Lloyd steps; fixed beforehand")] = None,
+    objective: Annotated[Objective, typer.Option(help="sum of squared distances, or of distances")] = Objective.k_means,
+    method: Annotated[Method, typer.Option(help="how; k-median: auto, tree, candidates or weiszfeld")] = Method.auto,
+    n_steps: Annotated[int | None, typer.Option(help="Lloyd or Weiszfeld steps; fixed beforehand")] = None,
     scaling: Annotated[Scaling | None, typer.Option(help="'bounds': every column counts as equally wide")] = None,
     columns: Annotated[str | None, typer.Option(help="names (or numbers, of arrays) with commas between; default all")] = None,
     person: Annotated[str | None, typer.Option(help="column of ids: protect people instead of records")] = None,
@@ -64,8 +71,10 @@ def fit(
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Private cluster centres of DATA, saved with their guarantee at OUT."""
-    from kveil import PrivateKMeans, read
+    from kveil import read
 
+    if scaling and objective is Objective.k_median:
+        raise InvalidValue("--scaling belongs to --objective k-means: k-median measures distances in the units of the data.")
     if math.isinf(epsilon) and not no_privacy:
         raise InvalidValue("an infinite epsilon adds no noise and promises nothing. If that is meant, say --no-privacy.")
     check_place(out, force)
@@ -77,15 +86,22 @@ def fit(
             "--bounds is missing. Taking the range from the data would publish its extremes exactly. Pass --bounds LOW,HIGH or a "
             "JSON file, or --radius, from public knowledge; kveil.find_bounds, in Python, searches for a charge."
         )
-    model = PrivateKMeans(
+    model = model_of(objective)(
         k, epsilon=epsilon, delta=delta, bounds=parse_bounds(bounds, source.names), center=parse_numbers("--center", center),
-        radius=radius, method=method.value, n_steps=n_steps, scaling=scaling.value if scaling else None,
-        relation=relation.value, ledger=ledger, random_state=random_state,
+        radius=radius, method=method.value, n_steps=n_steps, relation=relation.value, ledger=ledger, random_state=random_state,
+        **({"scaling": scaling.value} if scaling else {}),
     )  # fmt: skip
     with progress_on_terminals():
         model.fit(source)
     model.release_.save(out, format=format.value, overwrite=force)
     typer.echo(json.dumps(summary(model, out)) if as_json else words(model, out))
+
+
+def model_of(objective: Objective) -> Any:
+    """The estimator of an objective."""
+    from kveil import PrivateKMeans, PrivateKMedian
+
+    return PrivateKMedian if objective is Objective.k_median else PrivateKMeans
 
 
 def check_place(out: Path, force: bool) -> None:

@@ -131,3 +131,15 @@ def _failures(source: Entropy, num: int, den: int) -> int:
         low, high = neglog_bounds(w + 1, b, prec)[0], neglog_bounds(w, b, prec)[1] if w else math.inf
         if high < math.inf and (floor := low // fastest[1]) == int(high) // slowest[0]:
             return floor
+
+
+def selections(label: str, cost_range: int, epsilon: Fraction, **more: Any) -> Measurement[Integers, Integers]:
+    """For every row of a table of costs (groups, choices) the index of a low one, as `selection` draws it: one charge for all.
+
+    Sensitivity:  cost_range bounds the sum over groups of max_i - min_i of how a neighbour moves the group's costs.
+    Cost:         epsilon, as in `selection`: this is one selection among all tuples of indices, whose cost is the sum over
+                  groups. Its weight is a product over groups, so they are drawn one by one; its range is the sum of theirs.
+    """
+    charge = Charge("select", label, cost_range, "range", epsilon, **more)
+    rate = epsilon / cost_range
+    return Measurement(charge, lambda source, raw: np.array([select(source, costs, rate) for costs in raw], dtype=np.int64))

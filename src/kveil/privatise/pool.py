@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil, floor, isqrt, log, sqrt
+from math import ceil, floor, inf, isqrt, log, sqrt
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kveil.errors import InvalidValue
 from kveil.kernel import gate
-from kveil.kernel.choice import active_cells, selection
+from kveil.kernel.choice import active_cells, selection, selections
 from kveil.kernel.grid import per_person
 from kveil.kernel.ledger import UNIT, Ledger, Ticket
 from kveil.kernel.loss import Charge, Measurement, Plan, PrivacyUnit, Relation, zcdp_rho
@@ -114,6 +114,22 @@ class Pool:
             return int(np.argmin(raw))
         cost_range = per_person(highest, self.unit.max_rows_per_person, self.relation)
         return int(self._draw(selection(label, cost_range, self._epsilon(self._budget(share), 8)), raw))
+
+    def sharpness(self, spread: int, share: float) -> float:
+        """By how much, in the logarithm, a choice is less likely for a cost higher by 1."""
+        if self.kind == "none":
+            return inf
+        budget = float(self.total) * share
+        epsilon = budget if self.kind == "pure" else sqrt(8 * budget)
+        return epsilon / per_person(spread, self.unit.max_rows_per_person, self.relation)
+
+    def choose_each(self, label: str, raw: Integers, spread: int, share: float) -> Integers:
+        """For every cell (a row of `raw`) the index of a low cost; a row lies in one cell, and what it adds to the costs there
+        differs by at most `spread`. Over cells these ranges add up to m spread (replace-one: twice)."""
+        if self.kind == "none":
+            return np.asarray(np.argmin(raw, axis=1), dtype=np.int64)
+        cost_range = per_person(spread, self.unit.max_rows_per_person, self.relation)
+        return np.asarray(self._draw(selections(label, cost_range, self._epsilon(self._budget(share), 8)), raw))
 
     def _release(self, label: str, raw: Integers, share: float, sensitivity: int, *, is_vector: bool) -> Floats:
         if self.kind == "none":

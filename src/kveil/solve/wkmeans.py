@@ -14,12 +14,9 @@ MOST_DISTANCES = 2**24  # beyond it a table of all distances would fill the memo
 
 def thorough_kmeans(points: Floats, weights: Floats, n_clusters: int, rng: np.random.Generator) -> Floats:
     """`n_clusters` centres of released points. Fewer points than clusters: all of them, and copies with a public jitter."""
-    weights = np.maximum(weights, 0.0)
-    if not weights.any():
-        weights = np.ones(len(points))
-    points, weights = points[weights > 0], weights[weights > 0]
+    points, weights = present(points, weights)
     if len(points) <= n_clusters:
-        return _padded(points, n_clusters, rng)
+        return padded(points, n_clusters, rng)
     best, cost = min(
         (_lloyd(points, weights, _greedy(points, weights, n_clusters, rng), 12) for _ in range(6)), key=lambda run: run[1]
     )
@@ -27,7 +24,16 @@ def thorough_kmeans(points: Floats, weights: Floats, n_clusters: int, rng: np.ra
     return _lloyd(points, weights, best, 50)[0]
 
 
-def _padded(points: Floats, n_clusters: int, rng: np.random.Generator) -> Floats:
+def present(points: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Points of positive weight; all, alike, if there are none."""
+    weights = np.maximum(weights, 0.0)
+    if not weights.any():
+        weights = np.ones(len(points))
+    return points[weights > 0], weights[weights > 0]
+
+
+def padded(points: Floats, n_clusters: int, rng: np.random.Generator) -> Floats:
+    """All points, and copies of them with a public jitter."""
     extra = n_clusters - len(points)
     copies = points[np.arange(extra) % len(points)]
     jitter = 1e-3 * max(float(np.abs(points).max(initial=0.0)), 1e-300) * rng.uniform(-1, 1, size=copies.shape)

@@ -218,3 +218,52 @@ def add_swaps(
             near = min(first[i], losses[y])
             stays[y] += near
             more[y] += min(second[i], losses[y]) - near
+
+
+@njit(cache=True, nogil=True)
+def add_pulls(rows: Any, owner: Any, bases: Any, smoothing: float, top: int, counts: Any, pulls: Any, weights: Any) -> None:
+    """Add to every row's owner its pull (x - z)/q and its weight smoothing/q, q = sqrt(|x - z|^2 + smoothing^2), times `top`.
+
+    One row after the other, in float64 without fused or reordered operations: a function of that row and its base alone.
+    Whatever the rounding did, the clips in integers leave a pull no longer than `top` and a weight in 0 .. top.
+    """
+    n_columns = rows.shape[1]
+    parts = np.empty(n_columns, dtype=np.int64)
+    for i in range(rows.shape[0]):
+        c = owner[i]
+        square = 0
+        for j in range(n_columns):
+            away = rows[i, j] - bases[c, j]
+            square += away * away
+        q = math.sqrt(float(square) + smoothing * smoothing)
+        length = 0
+        for j in range(n_columns):
+            parts[j] = int(float(rows[i, j] - bases[c, j]) * top / q)  # towards 0
+            length += parts[j] * parts[j]
+        if length > top * top:
+            divisor = int(math.sqrt(float(length))) + 2
+            for j in range(n_columns):
+                part = abs(parts[j]) * top // divisor
+                parts[j] = part if parts[j] >= 0 else -part
+        counts[c] += 1
+        weights[c] += min(max(int(smoothing * top / q), 0), top)
+        for j in range(n_columns):
+            pulls[c, j] += parts[j]
+
+
+@njit(cache=True, nogil=True)
+def add_place_costs(rows: Any, owner: Any, bases: Any, places: Any, radius: float, top: int, costs: Any) -> None:
+    """Add to each place of a row's owner how much farther it is than the owner's base, times top / radius, within -top .. top."""
+    for i in range(rows.shape[0]):
+        c = owner[i]
+        square = 0
+        for j in range(rows.shape[1]):
+            away = rows[i, j] - bases[c, j]
+            square += away * away
+        base = math.sqrt(float(square))
+        for p in range(places.shape[1]):
+            square = 0
+            for j in range(rows.shape[1]):
+                away = rows[i, j] - places[c, p, j]
+                square += away * away
+            costs[c, p] += min(max(int((math.sqrt(float(square)) - base) * top / radius), -top), top)

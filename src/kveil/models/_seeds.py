@@ -1,0 +1,109 @@
+"""Where a private k-median starts: k places that rows are near to, found by the stages of the tree or by a search."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kveil.models._growth import Leaves
+from kveil.models._search import CandidateSearch
+from kveil.models._stages import Outlook, Stages
+from kveil.models._view import View
+from kveil.models.candidates import OF_CANDIDATES, OF_SWAPS
+from kveil.solve.shrink import within
+from kveil.solve.wkmedian import owners, thorough_kmedian
+from kveil.source.progress import step as progress
+from kveil.space.euclidean import Centers
+from kveil.summary.cells import Residuals
+from kveil.summary.frame import Frame
+from kveil.tuning import Candidates as CandidatesTuning
+from kveil.tuning import Tree as TreeTuning
+
+Floats = NDArray[np.float64]
+
+OF_ALL_COLUMNS = 0.8  # of what is left, for the first centres in all columns, if there is no budget for several rounds
+
+
+class Seeds(NamedTuple):
+    """Released centres (k, d), in steps from the centre of the domain; about how many rows are near each, and how near.
+
+    One centre stands in place of k where the budget is too small for k.
+    """
+
+    centers: Floats
+    counts: Floats
+    reach: float
+
+
+def tree_seeds(view: View, rng: np.random.Generator) -> Seeds:
+    """Seeds by noisy counts of a public tree and an ordinary k-median of its leaves. Part of the budget is left."""
+    return _Seeding(view, TreeTuning(), rng).seeds()
+
+
+def candidate_seeds(view: View, rng: np.random.Generator) -> Seeds:
+    """Seeds by private swaps among candidates in a projection, and one mean of each, in all columns, if there was one."""
+    pool, k = view.pool, view.k
+    n = view.task.expected_rows or view.rows(0.02)[0]
+    progress("looking for candidates", 1, 2)
+    search = CandidateSearch(view.source, pool, view.task, CandidatesTuning(), "k-median", rng)
+    frame, places = search.found_in_projection(n, OF_CANDIDATES * pool.left, OF_SWAPS * pool.left)
+    progress("first centres", 2, 2)
+    if frame.axes is None:
+        return Seeds(places.astype(np.float64), np.full(k, n / k), float(view.reach))
+    bases, radii = np.zeros((k, view.d), dtype=np.int64), np.full(k, frame.radius, dtype=np.int64)
+    state = Residuals(frame, Centers(places.astype(np.float64), None), "projected", "centred", bases, radii)
+    found = view.means(state, 0.05 * pool.left / 3, 0.95 * pool.left / 3)
+    centers = np.where(found.is_weak[:, None], 0.0, found.moves)
+    return Seeds(within(centers, view.reach), np.where(found.is_weak, 0.0, found.counts), float(view.reach))
+
+
+class _Seeding(Stages):
+    """The stages of the tree for k-means, with distances in place of their squares where released points are clustered."""
+
+    def seeds(self) -> Seeds:
+        outlook = self.look(always_middle=self.k == 1)
+        if self.k == 1 or not outlook.has_signal:  # nothing to divide, or nothing to divide it by
+            return Seeds(outlook.middle[None, :], np.array([outlook.n]), outlook.radius)
+        frame, leaves = self.leaves(outlook)
+        progress("first centres", 4, 5)
+        return self._in_all_columns(frame, leaves, outlook) if self.is_projected else self._of_leaves(leaves, outlook.middle)
+
+    def _of_leaves(self, leaves: Leaves, middle: Floats) -> Seeds:
+        """The tree sees all columns, so medians of its leaves are centres already."""
+        weights = np.maximum(leaves.weights, 0.0)
+        centers = thorough_kmedian(leaves.points, weights, self.k, self.rng)
+        owner, apart = owners(leaves.points, centers)
+        counts = np.bincount(owner, weights, minlength=self.k).astype(np.float64)
+        return Seeds(middle + centers, counts, _weighted_median(apart + leaves.reaches, weights))
+
+    def _in_all_columns(self, frame: Frame, leaves: Leaves, outlook: Outlook) -> Seeds:
+        """Means, in all columns, of clusters found in the projection: more than k where noise allows, merged to k."""
+        k, d, pool, n, radius = self.k, self.d, self.pool, outlook.n, outlook.radius
+        rounds = (
+            [3] if not self.is_pure else [t for t in (3, 2) if self._noise(radius, 0.9 * pool.left / t) * k / n <= 0.3 * radius]
+        )
+        share = pool.left * (1 / rounds[0] if rounds else OF_ALL_COLUMNS)
+        noise = self._noise(radius, 0.95 * share)
+        most = max(k, min(4 * k, len(leaves.points) // 2))
+        k2 = most if noise == 0 else int(np.clip(np.floor(0.3 * n * radius / noise), k, most))
+        places = np.rint(thorough_kmedian(leaves.points, leaves.weights, k2, self.rng))
+        bases, radii = np.zeros((k2, d), dtype=np.int64), np.full(k2, frame.radius, dtype=np.int64)
+        state = Residuals(frame, Centers(places, None), "projected", "centred", bases, radii)
+        found = self.view.means(state, 0.05 * share, 0.95 * share)
+        means, counts = np.where(found.is_weak[:, None], 0.0, found.moves), np.where(found.is_weak, 0.0, found.counts)
+        if k2 > k:
+            centers = thorough_kmedian(means, counts, k, self.rng)
+            means, counts = centers, np.bincount(owners(means, centers)[0], counts, minlength=k).astype(np.float64)
+        return Seeds(within(outlook.middle + means, self.view.reach), counts, radius)
+
+    def _noise(self, radius: float, share: float) -> float:
+        """Expected length of the noise on a sum over all columns."""
+        return float(np.sqrt(self.pool.spread(self.d, radius, share)))
+
+
+def _weighted_median(values: Floats, weights: Floats) -> float:
+    order = np.argsort(values)
+    total = np.cumsum(weights[order])
+    return float(values[order[int(np.searchsorted(total, total[-1] / 2))]])

@@ -1,0 +1,140 @@
+"""Private k-median for a curator: one party holds the table and lets out only the centres."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+from numpy.typing import ArrayLike
+
+from kveil.errors import InvalidValue
+from kveil.kernel.ledger import Ledger
+from kveil.kernel.loss import Relation
+from kveil.models._curator import CuratorModel
+from kveil.models._method import Method
+from kveil.models._task import check_choice
+from kveil.models.medians import CandidateMedians, PublicStart, TreeMedians
+from kveil.tuning import KMedian
+
+Number = float | ArrayLike
+METHODS: dict[str, type[Method]] = {"tree": TreeMedians, "candidates": CandidateMedians, "weiszfeld": PublicStart}
+
+
+class PrivateKMedian(CuratorModel):
+    """k-median centres of rows about people, with differential privacy: a low sum of distances, not of their squares.
+
+    Rows far from all others pull a mean as hard as they are far, and a median no harder than the rest: use this where some
+    rows are errors or outliers, and `PrivateKMeans` where all rows count as they are.
+
+    n_clusters: number of centres.
+    epsilon, delta: the promise. delta=0 is pure; with delta > 0 Gaussian noise is used above 3 features, where it is smaller,
+        and always if the ledger adds zCDP. epsilon=float("inf") gives the noise-free result and a guarantee that says "none".
+    universe: reserved for public universes with any metric; not available yet, leave it None.
+    bounds: public (low, high) of the features: two numbers, two sequences (lows, highs), or {name: (low, high)}. Rows
+        outside are clipped; a row with a missing or infinite value counts as the middle of the bounds.
+    center, radius: a public ball instead of bounds; center defaults to 0.
+    method: where to start. "tree" (noisy counts of a public tree), "candidates" (private swaps among cubes, the paper's way),
+        "weiszfeld" (a public start, see init), or "auto": the tree, which measured better, unless init is given. Private
+        medians follow in every case, see tuning.
+    init: for "weiszfeld": "auto" and "spread" start from centres spread over the domain without looking at data; or a public
+        (k, d) array.
+    objective: "k-median". For "k-means" use `PrivateKMeans`.
+    n_steps: Weiszfeld steps, fixed beforehand; default 4 (pure) or 12 (Gaussian), fewer if released values show that noise
+        would drown them.
+    expected_rows: a public order of magnitude, for choices only. Passing the number of rows of this table would publish it.
+    relation: "add-remove" (the number of rows is private) or "replace-one".
+    ledger: a Ledger, or the path of one, that this fit is charged to.
+    tuning: kveil.tuning.KMedian(...), constants of the method.
+    random_state: steers public choices only. Private noise takes no seed.
+
+    Distances are Euclidean, in the units of the data: bring columns to like units beforehand, by public factors.
+
+    May be shared after fit: `cluster_centers_`, `cluster_weights_` (noisy shares), `cluster_errors_`, `method_`,
+    `guarantee_`, `release_`, `n_features_in_`, `feature_names_in_`. Not private, and kept nowhere: what predict, transform and
+    score return.
+
+    Private:      the rows and, under add-remove, their number.  Public: all parameters and the columns.
+    Neighbours:   tables that differ by one record (or one person: `kveil.read(X, person=...)`), added, removed or replaced.
+    Sensitivity:  of counts, sums and costs of disjoint cells: `kveil.privatise.pool.Pool`; of pulls, weights and distances of
+                  places: `kveil.summary.medians`.
+    Cost:         exactly `guarantee()`, known before the data and charged before a row is read.
+    Not covered:  running time; whatever is not released here.
+    Reference:    Balcan, Dick, Liang, Mou, Zhang (2017) for private k-median; Weiszfeld (1937) for the steps.
+
+    >>> import numpy as np
+    >>> from kveil import PrivateKMedian
+    >>> X = np.repeat([[-4.0, 0.0], [4.0, 1.0]], 5000, axis=0)
+    >>> model = PrivateKMedian(n_clusters=2, epsilon=1.0, bounds=(-5, 5), random_state=0).fit(X)
+    >>> model.cluster_centers_.shape, model.guarantee_.epsilon
+    ((2, 2), 1.0)
+    """
+
+    methods: ClassVar[Mapping[str, type[Method]]] = METHODS
+    scaling = None  # distances are in the units of the data
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        universe: None = None,
+        bounds: tuple[Number, Number] | Mapping[str, tuple[float, float]] | None = None,
+        center: Number | None = None,
+        radius: float | None = None,
+        method: Literal["auto", "tree", "candidates", "weiszfeld"] = "auto",
+        init: Literal["auto", "spread"] | ArrayLike = "auto",
+        objective: Literal["k-median", "k-means"] = "k-median",
+        n_steps: int | None = None,
+        expected_rows: float | None = None,
+        relation: Relation = "add-remove",
+        ledger: Ledger | str | os.PathLike[str] | None = None,
+        tuning: KMedian | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.epsilon = epsilon
+        self.delta = delta
+        self.universe = universe
+        self.bounds = bounds
+        self.center = center
+        self.radius = radius
+        self.method = method
+        self.init = init
+        self.objective = objective
+        self.n_steps = n_steps
+        self.expected_rows = expected_rows
+        self.relation = relation
+        self.ledger = ledger
+        self.tuning = tuning
+        self.random_state = random_state
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Minus the k-median cost of the rows: the sum of distances to the nearest centre. Not private."""
+        return -float(sum(self._nearest(rows).sum() for rows in self._rows(X)))
+
+    def _pick(self, is_sparse: bool) -> tuple[str, str]:
+        if self.universe is not None:
+            raise InvalidValue(
+                "a universe is not taken yet: this version finds medians of rows with coordinates. Leave universe=None, and give "
+                "bounds, or center and radius, for the columns."
+            )
+        if check_choice("objective", self.objective, ("k-median", "k-means")) == "k-means":
+            raise InvalidValue(
+                'objective="k-means" for rows with coordinates is kveil.PrivateKMeans, which is made for it. Use that class.'
+            )
+        if is_sparse:
+            raise InvalidValue("PrivateKMedian takes dense rows: sparse ones are not supported. Pass X.toarray(), if it fits.")
+        return super()._pick(is_sparse)
+
+    def _pointed(self) -> tuple[str, str] | None:
+        return ("weiszfeld", "init belongs to it") if "init" in self._options() else None
+
+    def _auto(self, is_sparse: bool) -> tuple[str, str]:
+        return "tree", "it measured better than candidates on contaminated mixtures"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
