@@ -168,6 +168,48 @@ def test_a_budget_too_small_for_the_tree_is_refused_before_it_is_spent(epsilon, 
     assert ledger.spent().epsilon == 0
 
 
+@pytest.mark.parametrize("steps", [0, -1, 2.5, "a", True])
+def test_a_number_of_steps_that_is_none_is_refused_before_anything_is_charged(steps):
+    from kveil.tuning import Tree
+
+    ledger = Ledger.memory("untouched", 1.0, relation="add-remove")
+    with pytest.raises(KveilError, match="steps must be"):
+        PrivateKMeans(2, bounds=(-1, 1), tuning=Tree(steps=steps), ledger=ledger).fit(np.zeros((5, 30)))
+    assert ledger.spent().epsilon == 0
+
+
+def test_noise_too_wide_for_any_of_its_releases_is_refused_before_anything_is_charged():
+    """A coarse grid has short rows, but residuals and squares are as long as ever."""
+    import kveil
+    from kveil.tuning import Tree
+
+    source = kveil.read(np.zeros((5, 7)), person=6, max_rows_per_person=10**6)
+    unit = source.unit
+    ledger = Ledger.memory("untouched", 1.0, 1e-5, relation="add-remove", unit=unit)
+    with pytest.raises(KveilError, match="too small"):
+        PrivateKMeans(2, epsilon=0.02, delta=1e-6, bounds=(-1, 1), tuning=Tree(bits=3), ledger=ledger).fit(source)
+    assert ledger.spent().epsilon == 0
+
+
+def test_a_source_of_noise_changed_during_a_fit_is_refused():
+    from kveil.source.progress import listen
+
+    ledger = Ledger.memory("mine", 1.0, relation="add-remove")
+    inside = []
+
+    def change(label, number, total):
+        if number == 2 and not inside:
+            inside.append(scripted(1))
+            inside[0].__enter__()
+
+    try:
+        with listen(change), pytest.raises(KveilError, match="source of noise was changed"):
+            PrivateKMeans(2, bounds=(-1, 1), ledger=ledger, epsilon=0.5).fit(np.zeros((50, 2)))
+    finally:
+        inside[0].__exit__(None, None, None)
+    assert PrivateKMeans(2, bounds=(-1, 1), ledger=ledger, epsilon=0.5).fit(np.zeros((50, 2))).guarantee_.valid
+
+
 def test_options_of_another_method_are_refused_and_those_of_one_point_at_it():
     from kveil import tuning
 

@@ -235,15 +235,19 @@ class Ticket(AbstractContextManager["Ticket"]):
     def take(self, charge: Charge) -> int:
         """Use up one repetition of `charge` and return its place in the plan. Called by the gate, before noise is drawn."""
         with self._lock:
-            if os.getpid() != self._pid or not self._open:
-                raise TicketError("this reservation is closed, or belongs to another process. What it reserved stays spent.")
-            if entropy().secure != self.secure:
-                raise TicketError("the source of noise was changed after the budget was reserved. Nothing was drawn.")
+            self.check()
             for index, planned in enumerate(self.plan.charges):
                 if planned == charge and self._taken[index] < planned.times:
                     self._taken[index] += 1
                     return index
             raise TicketError(f'"{charge.label}" is not in the reserved plan, or was drawn already. Nothing was drawn.')
+
+    def check(self) -> None:
+        """Refuse to draw on a closed reservation, in another process, or from another source than the one at its making."""
+        if os.getpid() != self._pid or not self._open:
+            raise TicketError("this reservation is closed, or belongs to another process. What it reserved stays spent.")
+        if entropy().secure != self.secure:
+            raise TicketError("the source of noise was changed after the budget was reserved. Nothing was drawn.")
 
     def close(self, is_complete: bool = True) -> None:
         """End the draws, and note if the release is complete. What was reserved is spent, also what was not drawn."""

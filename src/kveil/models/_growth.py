@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 from kveil.models._view import View
 from kveil.space.euclidean import Centers
 from kveil.summary.cells import Residuals, Stage, stage_counts
-from kveil.summary.frame import Frame
+from kveil.summary.frame import Frame, whole_steps
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+
+BLOCK = 8  # cells: three halvings
 
 
 class Leaves(NamedTuple):
@@ -39,7 +42,7 @@ def grow(view: View, frame: Frame, half: Floats, bits: list[int], share: float) 
         stage = Stage(frame, size, order[: depth + s], kept, s)
         (raw,) = view.source.map_reduce(stage_counts, stage, grid=view.task.domain)  # secret
         counts = view.pool.counts("cells of the tree", raw, share)  # public, charged
-        is_kept = counts >= least_count(view, len(counts), share)
+        is_kept = shows_rows(counts, view.pool.deviation(share), is_pure=view.pool.kind == "pure", is_only=len(bits) == 1)
         childless = ~is_kept.reshape(len(kept), -1).any(axis=1)
         found.append((*boxes(kept[childless], order[:depth], size), weights[childless]))
         codes = (kept[:, None] << s) + np.arange(1 << s)
@@ -51,11 +54,20 @@ def grow(view: View, frame: Frame, half: Floats, bits: list[int], share: float) 
     return Leaves(middles, weights, np.sqrt((halves**2).sum(axis=1)))
 
 
-def least_count(view: View, n_cells: int, share: float) -> float:
-    """What a cell must show to be kept: more deviations where there are more cells, whose noise could pass by chance."""
-    log = float(np.log(n_cells))
-    factor = 0.8 * log / 2**0.5 if view.pool.kind == "pure" else 0.9 * (2 * log) ** 0.5
-    return max(max(2.0, factor) * view.pool.deviation(share), 0.5)
+def shows_rows(counts: Floats, deviation: float, *, is_pure: bool, is_only: bool) -> NDArray[np.bool_]:
+    """Which cells are kept: those with more deviations than the noise of so many cells passes by chance.
+
+    Where there is but one stage, a few empty cells still pass, and one far from all rows would draw a centre to it; so a
+    cell that is not beyond all doubt is kept only if the others of its block show rows, too. Released values alone.
+    """
+    log = float(np.log(len(counts)))
+    factor = (0.6 if is_only else 0.8) * log / 2**0.5 if is_pure else 0.9 * (2 * log) ** 0.5
+    is_kept = np.asarray(counts >= max(max(2.0, factor) * deviation, 0.5))
+    if not is_only or len(counts) < BLOCK:
+        return is_kept
+    beyond_doubt = (log + 0.9) / 2**0.5 if is_pure else (2 * (log + 0.9)) ** 0.5  # 0.2 empty cells in all
+    others = np.repeat(counts.reshape(-1, BLOCK).sum(axis=1), BLOCK) - counts
+    return np.asarray(is_kept & ((counts >= beyond_doubt * deviation) | (others >= 1.5 * deviation * (BLOCK - 1) ** 0.5)))
 
 
 def outposts(half: Floats, full: Floats) -> Leaves:
@@ -72,7 +84,7 @@ def with_means(view: View, frame: Frame, leaves: Leaves, outside: Leaves, share:
     """Leaves moved to the noisy mean of the rows nearest to each, with their noisy count; outposts if rows are there."""
     n_leaves = len(leaves.points)
     leaves = Leaves(*(np.concatenate(parts) for parts in zip(leaves, outside, strict=True)))
-    bases = np.rint(leaves.points).astype(np.int64)
+    bases = whole_steps(leaves.points, frame.reach or view.reach)
     radii = np.maximum(np.ceil(leaves.reaches), 1).astype(np.int64)
     state = Residuals(frame, Centers(bases.astype(np.float64), None), "projected", "projected", bases, radii)
     found = view.means(state, 0.25 * share, 0.75 * share)

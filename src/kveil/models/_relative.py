@@ -13,7 +13,7 @@ from kveil.solve.shrink import shrunk, within
 from kveil.source.progress import step as progress
 from kveil.space.euclidean import Centers
 from kveil.summary.cells import Residuals
-from kveil.summary.frame import clipped
+from kveil.summary.frame import whole_steps
 
 Floats = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ def relative_steps(view: View, placed: Placed, n_steps: int) -> Placed:
         progress("relative step", step + 1, n_steps)
         share = view.pool.left / (n_steps - step)
         of_radius = 0.15 * share if view.pool.kind == "pure" else min(0.1 * share, 0.02)
-        codes = clipped(np.rint(placed.centers).astype(np.int64), view.reach)  # inside the ball distances are exact
+        codes = whole_steps(placed.centers, view.reach)
         centers = Centers(codes.astype(np.float64), None)
         radius = view.quantile(view.whole, 0.85, of_radius, radius, centers)
         radii = np.full(view.k, max(1, int(np.ceil(radius))), dtype=np.int64)

@@ -17,7 +17,7 @@ from kveil.solve.wkmedian import owners, thorough_kmedian
 from kveil.source.progress import step as progress
 from kveil.space.euclidean import Centers
 from kveil.summary.cells import Residuals
-from kveil.summary.frame import Frame
+from kveil.summary.frame import Frame, whole_steps
 from kveil.tuning import Candidates as CandidatesTuning
 from kveil.tuning import Tree as TreeTuning
 
@@ -88,7 +88,7 @@ class _Seeding(Stages):
         noise = self._noise(radius, 0.95 * share)
         most = max(k, min(4 * k, len(leaves.points) // 2))
         k2 = most if noise == 0 else int(np.clip(np.floor(0.3 * n * radius / noise), k, most))
-        places = np.rint(thorough_kmedian(leaves.points, leaves.weights, k2, self.rng))
+        places = whole_steps(thorough_kmedian(leaves.points, leaves.weights, k2, self.rng), frame.reach).astype(np.float64)
         bases, radii = np.zeros((k2, d), dtype=np.int64), np.full(k2, frame.radius, dtype=np.int64)
         state = Residuals(frame, Centers(places, None), "projected", "centred", bases, radii)
         found = self.view.means(state, 0.05 * share, 0.95 * share)

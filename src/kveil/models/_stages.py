@@ -103,7 +103,7 @@ class Stages:
         return self.view.frame(middle, 2.0 * self.view.reach), half, full
 
     def _tree_share(self) -> float:
-        return 0.6 if self.is_low else 0.4 if self.is_pure and self.p == self.d else 0.25
+        return 0.84 if self.is_low else 0.4 if self.is_pure and self.p == self.d else 0.25
 
     def _of_stages(self) -> float:
         return self._tree_share() * (1.0 if self.is_low else 0.7)
@@ -112,7 +112,8 @@ class Stages:
         e = float(self.pool.total) * self._of_stages() if self.pool.kind != "none" else 1e6 / n
         if self.is_low:
             e = 2 * np.sqrt(e) if self.pool.kind == "zcdp" else e
-            return [int(np.clip(round(np.log2((n * e / 10) ** (2 * self.d / (self.d + 2)))), 4, 20))]
+            bits = np.log2((n * e / 10) ** (2 * self.d / (self.d + 2)))
+            return [int(np.clip(round(bits + np.clip(9.5 - bits, 0, 1)), 4, 20))]  # few cells are worth twice as many
         if self.is_pure:
             return [int(np.clip(np.floor(np.log2(n * e / 8)), 4, 16))]
         return [6, 5, 5] if self.is_projected else [6, 6, 6]

@@ -20,7 +20,7 @@ from kveil.models._growth import Leaves
 from kveil.models._method import Facts, Found, shares
 from kveil.models._relative import Placed, one_mean, relative_steps
 from kveil.models._stages import Outlook, Stages
-from kveil.models._task import Task
+from kveil.models._task import Task, check_count
 from kveil.models._view import View
 from kveil.privatise.pool import Pool
 from kveil.solve.shrink import within
@@ -28,8 +28,8 @@ from kveil.solve.wkmeans import thorough_kmeans
 from kveil.source import Source
 from kveil.source.progress import step as progress
 from kveil.space.euclidean import Centers
-from kveil.summary.cells import Residuals
-from kveil.summary.frame import Frame
+from kveil.summary.cells import MOMENT_TOP, TOP, Residuals
+from kveil.summary.frame import Frame, whole_steps
 from kveil.tuning import Tree as TreeTuning
 
 Floats = NDArray[np.float64]
@@ -57,8 +57,10 @@ class Tree:
         self.task = task
         is_pure = not task.delta or (task.domain.n_columns <= 3 and not task.is_zcdp)
         self.pool = Pool(task.epsilon, task.delta, task.relation, task.unit, is_pure=is_pure)
+        steps = check_count("steps", task.tuning.steps)
         # Judged here, from public parameters, so that no draw in the middle of a fit can be refused.
-        widest = self.pool.spread(1, task.domain.n_columns**0.5 * task.domain.top + 2, 0.02) ** 0.5
+        longest = max(task.domain.n_columns**0.5 * task.domain.top + 2, TOP, MOMENT_TOP**2)
+        widest = self.pool.spread(1, longest, 0.02 * 2 / max(2, steps)) ** 0.5
         if self.pool.kind != "none" and (self.pool.total * UNIT < LEAST_UNITS or widest > WIDEST):
             raise InvalidValue(
                 'this budget is too small for method="tree", which shares it out in many draws. Raise epsilon, or try "mean".'
@@ -88,29 +90,28 @@ class _Fit(Stages):
     def _seeded(self, leaves: Leaves, outlook: Outlook) -> tuple[Placed, int]:
         """Centres of the leaves themselves, where the tree sees all columns. Nothing tells yet how far off they are."""
         centers = outlook.middle + thorough_kmeans(leaves.points, leaves.weights, self.k, self.rng)
-        return Placed(centers, np.ones(self.k), np.full(self.k, float(self.view.reach))), self.tuning.steps
+        return Placed(centers, np.ones(self.k), np.full(self.k, float(self.view.reach))), 1 if self.is_low else self.tuning.steps
 
     def _recovered(self, frame: Frame, leaves: Leaves, outlook: Outlook) -> tuple[Placed, int]:
         """Centres in all columns from clusters found in the projection, and how many relative steps are left for them."""
         k, d, pool, n, radius = self.k, self.d, self.pool, outlook.n, outlook.radius
-        rounds = 1 + self.tuning.steps
+        share, n_steps = pool.left / 3, self.tuning.steps
         if self.is_pure:
             fits = [t for t in (3, 2) if pool.spread(d, radius, 0.9 * pool.left / t) * (k / n) ** 2 <= 0.1 * radius**2]
-            rounds = fits[0] if fits else 1
-        share = pool.left / rounds
+            n_steps = fits[0] - 1 if fits else 0
+            share = pool.left / (n_steps + 1)
         noise = np.sqrt(pool.spread(d, radius, 0.95 * share))
         most = max(k, min(4 * k, len(leaves.points) // 2))
         k2 = most if noise == 0 else int(np.clip(np.floor(0.3 * n * radius / noise), k, most))
-        seeds = np.rint(thorough_kmeans(leaves.points, leaves.weights, k2, self.rng))
+        seeds = whole_steps(thorough_kmeans(leaves.points, leaves.weights, k2, self.rng), frame.reach).astype(np.float64)
         bases, radii = np.zeros((k2, d), dtype=np.int64), np.full(k2, frame.radius, dtype=np.int64)
-        found = self.view.means(
-            Residuals(frame, Centers(seeds, None), "projected", "centred", bases, radii), 0.05 * share, 0.95 * share
-        )
+        state = Residuals(frame, Centers(seeds, None), "projected", "centred", bases, radii)
+        found = self.view.means(state, 0.05 * share, 0.95 * share)
         counts, means = np.where(found.is_weak, 0.0, found.counts), np.where(found.is_weak[:, None], 0.0, found.moves)
         merged = Placed(means, counts, np.where(found.is_weak, self.view.reach, found.errors))
         if k2 > k:
             merged = _merged(merged, k, self.rng)
-        return merged._replace(centers=within(outlook.middle + merged.centers, self.view.reach)), rounds - 1
+        return merged._replace(centers=within(outlook.middle + merged.centers, self.view.reach)), n_steps
 
 
 def _merged(cells: Placed, k: int, rng: np.random.Generator) -> Placed:

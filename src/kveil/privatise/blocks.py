@@ -8,7 +8,6 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from kveil.kernel.gate import secret_words
 from kveil.kernel.grid import Ball, Box
 from kveil.privatise.pool import Pool
 from kveil.source import Source
@@ -50,7 +49,7 @@ class BlockCenters:
 
     def release(self, source: Source, start: Integers, n_blocks: int, pool: Pool) -> Floats:
         """The noisy sum (k, d) over blocks of their centres, for all that is left in the pool."""
-        raw = self.raw_centers(source, start, n_blocks, secret_words(2)).sum(axis=0)
+        raw = self.raw_centers(source, start, n_blocks, pool.secret_words(2)).sum(axis=0)
         return pool.vectors("sum of block centres", raw.reshape(1, -1), self.l2_sensitivity, pool.left).reshape(raw.shape)
 
     def raw_centers(self, source: Source, start: Integers, n_blocks: int, key: NDArray[np.uint64]) -> Integers:

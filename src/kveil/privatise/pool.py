@@ -131,6 +131,12 @@ class Pool:
         cost_range = per_person(spread, self.unit.max_rows_per_person, self.relation)
         return np.asarray(self._draw(selections(label, cost_range, self._epsilon(self._budget(share), 8)), raw))
 
+    def secret_words(self, n: int) -> NDArray[np.uint64]:
+        """Uniform words for choices that nobody should foresee; free, and from the source that the noise will come from."""
+        if self._ticket is not None:
+            self._ticket.check()
+        return gate.secret_words(n)
+
     def _release(self, label: str, raw: Integers, share: float, sensitivity: int, *, is_vector: bool) -> Floats:
         if self.kind == "none":
             return raw.astype(np.float64)
@@ -157,6 +163,7 @@ class Pool:
     def _draw(self, measurement: Measurement[Any, Any], raw: Any) -> Any:
         assert self._filter is not None
         assert self._ticket is not None
+        self._ticket.check()
         noisy, receipt = gate.run(measurement, raw, self._filter)
         self._ticket.receipts.append(receipt)
         return noisy

@@ -64,7 +64,7 @@ def add_to_blocks(codes: Any, measured: Any, block: Any, centers: Any, counts: A
 @njit(cache=True, nogil=True)
 def shrink_rows(rows: Any, radius: int) -> None:
     """Make every row's norm at most `radius`, in integers: the divisor exceeds the norm by at least 1, and rounding is
-    towards 0."""
+    towards 0. The squared norm must stay below 2**63: rows of a grid do, and projections are cut before."""
     n_rows, n_columns = rows.shape
     for i in range(n_rows):
         square = 0

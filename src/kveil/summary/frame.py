@@ -57,11 +57,14 @@ class Frame:
         return clipped(self.measured(rows) - self.middle, self.radius)
 
     def projected(self, centred: Integers) -> Integers:
-        """Components of centred rows along the axes, inside their ball. The float product is exact: integers below 2**53."""
+        """Components of centred rows along the axes, inside their ball. The float product is exact: integers below 2**53.
+
+        Coordinates are cut at twice the ball first: stretched axes make some rows so long that their square would pass 2**63.
+        """
         if self.axes is None:
             return centred
         product = centred.astype(np.float64) @ self.axes.astype(np.float64)
-        return clipped(product.astype(np.int64) >> AXIS_BITS, self.reach)
+        return clipped(np.clip(product.astype(np.int64) >> AXIS_BITS, -2 * self.reach, 2 * self.reach), self.reach)
 
 
 def blocks(rows: Any) -> Iterator[Any]:
@@ -74,3 +77,8 @@ def clipped(rows: Integers, radius: int) -> Integers:
     rows = np.ascontiguousarray(rows)
     _kernels.shrink_rows(rows, radius)
     return rows
+
+
+def whole_steps(points: Floats, radius: int) -> Integers:
+    """Released points as whole steps inside the ball of the rows: distances to them stay below 2**53, so labels are exact."""
+    return clipped(np.rint(points).astype(np.int64), radius)
