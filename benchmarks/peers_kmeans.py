@@ -27,7 +27,7 @@ from rich.table import Table
 from sklearn.metrics import pairwise_distances_argmin_min
 
 from benchmarks.peers import PEERS, Peer, missing
-from benchmarks.utility import MAKERS, is_here
+from benchmarks.sets import MAKERS, is_here
 
 FLOOR_RUNS = 10
 USUAL = ("digits", "15 in the square", "15 in the ball, d=8", "64 tight, d=100", "MNIST", "s1")

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 
 from benchmarks.bar import Bar
-from benchmarks.utility import SHARED
+from benchmarks.sets import SHARED
 
 # name, most times the CPU of KMeans(n_init=1)
 SHAPES = {"MNIST, k = 10": 1.0, "100 000 x 100, k = 16": 2.0, "1 000 000 x 20, k = 16": 2.0}
@@ -16,7 +16,7 @@ CHILD = """
 import sys, time, warnings
 import numpy as np
 from sklearn.cluster import KMeans
-from benchmarks.utility import mnist
+from benchmarks.sets import mnist
 from kveil import PrivateKMeans
 
 warnings.simplefilter("ignore")

@@ -53,10 +53,13 @@ class SampleAggregate:
 
 @dataclass(frozen=True)
 class Tree:
-    """bits: width of the fixed-point grid; default as fine as exact sums allow."""
+    """bits: width of the fixed-point grid; default as fine as exact sums allow.
+    steps: relative steps after the first centres (with delta=0 and many columns released values decide instead); default 1 for
+        at most 3 columns, 2 while the tree sees all columns, 3 beyond.
+    """
 
     bits: int | None = None
-    steps: int = 2
+    steps: int | None = None
 
 
 @dataclass(frozen=True)

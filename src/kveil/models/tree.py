@@ -57,10 +57,10 @@ class Tree:
         self.task = task
         is_pure = not task.delta or (task.domain.n_columns <= 3 and not task.is_zcdp)
         self.pool = Pool(task.epsilon, task.delta, task.relation, task.unit, is_pure=is_pure)
-        steps = check_count("steps", task.tuning.steps)
+        steps = 3 if task.tuning.steps is None else check_count("steps", task.tuning.steps)
         # Judged here, from public parameters, so that no draw in the middle of a fit can be refused.
         longest = max(task.domain.n_columns**0.5 * task.domain.top + 2, TOP, MOMENT_TOP**2)
-        widest = self.pool.spread(1, longest, 0.02 * 2 / max(2, steps)) ** 0.5
+        widest = self.pool.spread(1, longest, 0.02 * 3 / max(3, steps)) ** 0.5
         if self.pool.kind != "none" and (self.pool.total * UNIT < LEAST_UNITS or widest > WIDEST):
             raise InvalidValue(
                 'this budget is too small for method="tree", which shares it out in many draws. Raise epsilon, or try "mean".'
@@ -90,12 +90,14 @@ class _Fit(Stages):
     def _seeded(self, leaves: Leaves, outlook: Outlook) -> tuple[Placed, int]:
         """Centres of the leaves themselves, where the tree sees all columns. Nothing tells yet how far off they are."""
         centers = outlook.middle + thorough_kmeans(leaves.points, leaves.weights, self.k, self.rng)
-        return Placed(centers, np.ones(self.k), np.full(self.k, float(self.view.reach))), 1 if self.is_low else self.tuning.steps
+        return Placed(centers, np.ones(self.k), np.full(self.k, float(self.view.reach))), self.tuning.steps or (
+            1 if self.is_low else 2
+        )
 
     def _recovered(self, frame: Frame, leaves: Leaves, outlook: Outlook) -> tuple[Placed, int]:
         """Centres in all columns from clusters found in the projection, and how many relative steps are left for them."""
         k, d, pool, n, radius = self.k, self.d, self.pool, outlook.n, outlook.radius
-        share, n_steps = pool.left / 3, self.tuning.steps
+        share, n_steps = pool.left / 3, self.tuning.steps or 3
         if self.is_pure:
             fits = [t for t in (3, 2) if pool.spread(d, radius, 0.9 * pool.left / t) * (k / n) ** 2 <= 0.1 * radius**2]
             n_steps = fits[0] - 1 if fits else 0

@@ -14,14 +14,17 @@ MOST_DISTANCES = 2**24  # beyond it a table of all distances would fill the memo
 
 def thorough_kmeans(points: Floats, weights: Floats, n_clusters: int, rng: np.random.Generator) -> Floats:
     """`n_clusters` centres of released points. Fewer points than clusters: all of them, and copies with a public jitter."""
+    import sklearn.cluster  # noqa: F401, before its threads can be limited
+    from threadpoolctl import threadpool_limits
+
     points, weights = present(points, weights)
     if len(points) <= n_clusters:
         return padded(points, n_clusters, rng)
-    best, cost = min(
-        (_lloyd(points, weights, _greedy(points, weights, n_clusters, rng), 12) for _ in range(6)), key=lambda run: run[1]
-    )
-    best, cost = _swapped(points, weights, best, cost, rng)
-    return _lloyd(points, weights, best, 50)[0]
+    with threadpool_limits(1):  # on so few points threads wait for each other ten times as long as they work
+        starts = (_lloyd(points, weights, _greedy(points, weights, n_clusters, rng), 12) for _ in range(6))
+        best, cost = min(starts, key=lambda run: run[1])
+        best, cost = _swapped(points, weights, best, cost, rng)
+        return _lloyd(points, weights, best, 50)[0]
 
 
 def present(points: Floats, weights: Floats) -> tuple[Floats, Floats]:
