@@ -97,17 +97,6 @@ def test_auto_says_what_it_picked_and_why():
         assert method["why"]
 
 
-def test_sparse_rows_are_for_lloyd():
-    from scipy.sparse import csr_array
-
-    rows = csr_array(np.eye(20))
-    assert PrivateKMeans(2, radius=1.0).fit(rows).method_ == "lloyd"
-    ledger = Ledger.memory("untouched", 1.0, relation="add-remove")
-    with pytest.raises(KveilError, match="dense rows"):
-        PrivateKMeans(2, radius=1.0, method="tree", ledger=ledger).fit(rows)
-    assert ledger.spent().epsilon == 0
-
-
 def test_a_narrow_column_keeps_its_mean_beside_a_wide_one():
     rng = np.random.default_rng(0)
     income = np.r_[rng.normal(2e5, 1e4, 3000), rng.normal(8e5, 1e4, 3000)]

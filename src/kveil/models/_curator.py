@@ -60,7 +60,8 @@ class CuratorModel(EuclideanClusterer):
         """
         source = read(X)  # files are open, the schema is checked, no row is read
         used, why = self._pick(source.is_sparse)
-        method = self.methods[used](self._task(used, source.n_columns, source.unit, source.names, source.max_rows))
+        task = self._task(used, source.n_columns, source.unit, source.names, source.max_rows, is_sparse=source.is_sparse)
+        method = self.methods[used](task)
         source.check(method.task.domain)
         rng = _public_generator(self.random_state)
         plan = method.plan()
@@ -82,7 +83,7 @@ class CuratorModel(EuclideanClusterer):
             raise InvalidValue("which noise is smaller depends on the number of features: pass guarantee(n_features=...).")
         names = tuple(self.bounds) if isinstance(self.bounds, Mapping) else None
         used, _ = self._pick(is_sparse)
-        plan = self.methods[used](self._task(used, width or 1, unit, names)).plan()
+        plan = self.methods[used](self._task(used, width or 1, unit, names, is_sparse=is_sparse)).plan()
         return no_guarantee(self.relation, unit, "curator") if plan is None else guarantee(plan, trust="curator")
 
     def _auto(self, is_sparse: bool) -> tuple[str, str]:
@@ -122,8 +123,9 @@ class CuratorModel(EuclideanClusterer):
         return frozenset(option for option, given in is_given.items() if given)
 
     def _task(
-        self, used: str, n_features: int, unit: PrivacyUnit, names: tuple[str, ...] | None = None, max_rows: int = 2**40
-    ) -> Task:
+        self, used: str, n_features: int, unit: PrivacyUnit, names: tuple[str, ...] | None = None, max_rows: int = 2**40,
+        *, is_sparse: bool = False,
+    ) -> Task:  # fmt: skip
         n_clusters = check_clusters(self.n_clusters, n_features)
         epsilon, delta = check_budget(self.epsilon, self.delta)
         if epsilon is None and self.ledger is not None:
@@ -143,7 +145,7 @@ class CuratorModel(EuclideanClusterer):
             self.relation, unit, tuning,
             n_steps=None if self.n_steps is None else check_count("n_steps", self.n_steps),
             init=check_init(self.init, n_clusters, n_features), expected_rows=rows,
-            is_zcdp=bool(delta) and self._rule() == "zcdp",
+            is_sparse=is_sparse, is_zcdp=bool(delta) and self._rule() == "zcdp",
         )  # fmt: skip
 
     def _rule(self) -> str | None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kveil.models._growth import Leaves, grow, outposts, with_means
+from kveil.models._principal import principal_axes
 from kveil.models._view import View
 from kveil.partition.projection import random_axes
 from kveil.solve.shrink import shrunk, within
@@ -20,6 +21,7 @@ from kveil.tuning import Tree as TreeTuning
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+OF_PCA = 0.15  # of the budget, for the moments that principal axes come from
 MOST_LEAVES = 512  # with more, leaves are small, their middles will do, and looking for the nearest one takes too long
 
 
@@ -84,6 +86,10 @@ class Stages:
     def _frame(self, middle: Floats, radius: float, n: float) -> tuple[Frame, Floats, Floats]:
         """The axes of the tree, how far cells reach along each, and how far rows may."""
         frame = self.view.frame(middle, radius)
+        if self.is_projected and self.tuning.frame == "pca":
+            axes, deviations = principal_axes(self.view, frame, self.p, n, OF_PCA)
+            half = np.clip(3 * deviations, radius / np.sqrt(self.d), radius)
+            return replace(frame, axes=axes, reach=frame.radius), half, half
         if self.is_projected:
             reach = int(np.ceil(min(radius, 1.5 * radius * np.sqrt(self.p / self.d))))
             half = np.full(self.p, min(radius, 2.5 * radius / np.sqrt(self.d)))

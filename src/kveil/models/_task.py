@@ -40,6 +40,7 @@ class Task:
     n_steps: int | None = None  # None: the method's own
     init: str | NDArray[np.float64] = "auto"  # how a start is found without data, or public centres
     expected_rows: float | None = None  # a public figure, for choices only
+    is_sparse: bool = False  # whether rows come as SciPy sparse ones
     is_zcdp: bool = False  # the ledger adds zCDP, where pure noise would cost much more than Gaussian
 
 

@@ -42,7 +42,7 @@ class View:
         self.task, self.pool, self.source = task, pool, source
         domain = task.domain
         self.k, self.d = task.n_clusters, domain.n_columns
-        self.whole = Frame.of(domain, task.scaling)
+        self.whole = replace(Frame.of(domain, task.scaling), nonzeros=getattr(task.tuning, "nonzeros", None))
         self.reach = self.whole.radius
         self.half = np.rint(domain.top * (np.ones(self.d) if self.whole.ratio is None else self.whole.ratio))
 

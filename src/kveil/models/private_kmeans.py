@@ -44,8 +44,8 @@ class PrivateKMeans(CuratorModel):
     method: "tree" (noisy counts of a public tree, then relative steps), "lloyd" (DP-Lloyd), "grid" (noisy counts of a uniform
         grid, at most 3 features), "candidates" (cubes that many rows share, swaps among them, one recovery: the corrected
         algorithm of a paper), "sample-aggregate" (average of many blocks of rows, a baseline), "mean" (one mean, k times: the
-        floor to beat), or "auto": the tree for dense rows; DP-Lloyd for sparse ones, or if init or n_steps are given, which
-        belong to it; or the method that tuning belongs to.
+        floor to beat), or "auto": the tree; DP-Lloyd if init or n_steps are given, which belong to it; or the method that
+        tuning belongs to. Sparse rows are for "tree", "lloyd" and "mean".
     init: "packing" (and "auto": random centres as far from each other and the walls as fits) or "spread" (k-means of even
         points) start without looking at data; or a public (k, d) array.
     n_steps: Lloyd steps, fixed beforehand; default 5, or from expected_rows.
@@ -113,4 +113,4 @@ class PrivateKMeans(CuratorModel):
         self.random_state = random_state
 
     def _auto(self, is_sparse: bool) -> tuple[str, str]:
-        return ("lloyd", "rows are sparse") if is_sparse else ("tree", "it is the best for dense rows")
+        return "tree", "it does best for sparse rows too" if is_sparse else "it is the best for dense rows"

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from kveil.errors import InvalidValue
 from kveil.kernel.ledger import UNIT, Ticket
@@ -19,8 +20,9 @@ from kveil.kernel.loss import Plan
 from kveil.models._growth import Leaves
 from kveil.models._method import Facts, Found, shares
 from kveil.models._relative import Placed, one_mean, relative_steps
+from kveil.models._sparse import SparseFit
 from kveil.models._stages import Outlook, Stages
-from kveil.models._task import Task, check_count
+from kveil.models._task import Task, check_choice, check_count
 from kveil.models._view import View
 from kveil.privatise.pool import Pool
 from kveil.solve.shrink import within
@@ -29,11 +31,12 @@ from kveil.source import Source
 from kveil.source.progress import step as progress
 from kveil.space.euclidean import Centers
 from kveil.summary.cells import MOMENT_TOP, TOP, Residuals
-from kveil.summary.frame import Frame, whole_steps
+from kveil.summary.frame import FEW_COLUMNS, Frame, whole_steps
 from kveil.tuning import Tree as TreeTuning
 
 Floats = NDArray[np.float64]
 
+MOST_PCA_COLUMNS = 1000
 LEAST_UNITS, WIDEST = 2**14, 2.0**49  # of a ledger's units, so that shares are not lost in rounding; of a deviation, in steps
 
 
@@ -44,7 +47,7 @@ class Tree:
     Sensitivity, neighbours and cost: those of `Pool`, for every release; shares of the budget follow from released values.
     """
 
-    takes_sparse: ClassVar[bool] = False
+    takes_sparse: ClassVar[bool] = True
     options: ClassVar[frozenset[str]] = frozenset()
     tuning: ClassVar[type[TreeTuning]] = TreeTuning
 
@@ -54,13 +57,13 @@ class Tree:
         return max(2, min(23, 63 - (facts.max_rows - 1).bit_length(), 1 + int((51 - np.log2(facts.n_features)) // 2)))
 
     def __init__(self, task: Task) -> None:
+        _check_tuning(task)
         self.task = task
         is_pure = not task.delta or (task.domain.n_columns <= 3 and not task.is_zcdp)
         self.pool = Pool(task.epsilon, task.delta, task.relation, task.unit, is_pure=is_pure)
-        steps = 3 if task.tuning.steps is None else check_count("steps", task.tuning.steps)
         # Judged here, from public parameters, so that no draw in the middle of a fit can be refused.
-        longest = max(task.domain.n_columns**0.5 * task.domain.top + 2, TOP, MOMENT_TOP**2)
-        widest = self.pool.spread(1, longest, 0.02 * 3 / max(3, steps)) ** 0.5
+        length = max(task.domain.n_columns**0.5 * max(task.domain.top, TOP) + 2, MOMENT_TOP**2)
+        widest = self.pool.spread(1, length, 0.02 * 3 / max(3, task.tuning.steps or 3)) ** 0.5
         if self.pool.kind != "none" and (self.pool.total * UNIT < LEAST_UNITS or widest > WIDEST):
             raise InvalidValue(
                 'this budget is too small for method="tree", which shares it out in many draws. Raise epsilon, or try "mean".'
@@ -71,7 +74,32 @@ class Tree:
 
     def run(self, source: Source, ticket: Ticket | None, rng: np.random.Generator) -> Found:
         self.pool.open(ticket)
-        return _Fit(View(self.task, self.pool, source), self.task.tuning, rng).run()
+        is_wide = source.is_sparse and source.n_columns > FEW_COLUMNS
+        return (SparseFit if is_wide else _Fit)(View(self.task, self.pool, source), self.task.tuning, rng).run()
+
+
+def _check_tuning(task: Task) -> None:
+    """Refuse what the tuning asks for and these rows or this budget cannot give."""
+    tuning, d = task.tuning, task.domain.n_columns
+    if tuning.steps is not None:
+        check_count("tuning.steps", tuning.steps)
+    if tuning.nonzeros is not None:
+        check_count("tuning.nonzeros", tuning.nonzeros)
+        if not task.is_sparse:
+            raise InvalidValue(
+                "tuning.nonzeros bounds the entries of sparse rows, and these are dense. Leave it out, or pass a SciPy sparse "
+                "matrix (guarantee(is_sparse=True) to ask beforehand)."
+            )
+    if check_choice("tuning.frame", tuning.frame, ("random", "pca")) == "pca":
+        if task.is_sparse:
+            raise InvalidValue('frame="pca" needs dense rows: a released matrix of moments is dense. Use frame="random".')
+        if task.epsilon is not None and not task.delta:
+            raise InvalidValue('frame="pca" draws Gaussian noise, which is not pure. Pass delta > 0, or use frame="random".')
+        if d > MOST_PCA_COLUMNS:
+            raise InvalidValue(
+                f'frame="pca" releases a number for every pair of columns, and {d} are too many: at most {MOST_PCA_COLUMNS}. '
+                'Use frame="random".'
+            )
 
 
 class _Fit(Stages):
@@ -123,7 +151,7 @@ def _merged(cells: Placed, k: int, rng: np.random.Generator) -> Placed:
         return Placed(np.zeros((k, cells.centers.shape[1])), np.zeros(k), np.full(k, cells.errors.max()))
     points, counts, errors = cells.centers[strong], cells.counts[strong], cells.errors[strong]
     centers = thorough_kmeans(points, counts, k, rng)
-    owner = ((points[:, None, :] - centers[None]) ** 2).sum(axis=2).argmin(axis=1)
+    owner = cdist(points, centers, "sqeuclidean").argmin(axis=1)
     total = np.bincount(owner, counts, minlength=k).astype(np.float64)
     noise = np.sqrt(np.bincount(owner, (errors * counts) ** 2, minlength=k))
     return Placed(centers, total, np.where(total > 0, noise / np.maximum(total, 1.0), cells.errors.max()))

@@ -96,6 +96,15 @@ class Pool:
         reach = per_person(length, self.unit.max_rows_per_person, self.relation)
         return self._release(label, np.atleast_2d(raw), share, reach, is_vector=True)
 
+    def coordinates(self, label: str, raw: Integers, l1_length: int, share: float) -> Floats:
+        """Noisy sums (cells, columns) of vectors whose L1 norm is at most `l1_length`, each number with Laplace noise of its own.
+
+        m rows move the sums by at most m l1_length in L1 (replace-one: twice). Pure budgets only.
+        """
+        assert self.kind != "zcdp"
+        reach = per_person(l1_length, self.unit.max_rows_per_person, self.relation)
+        return self._release(label, np.atleast_2d(raw), share, reach, is_vector=False)
+
     def activate(self, label: str, raw: Integers, n_cells: int, chance: float, share: float) -> Integers:
         """Cells with many rows, ascending. `raw` has a row of codes below `n_cells` and a row of counts, for occupied cells.
 

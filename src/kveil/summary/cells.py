@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kveil.space.euclidean import Centers, assign
-from kveil.summary import _kernels
-from kveil.summary.frame import Frame, blocks
+from kveil.summary import _kernels, _sparse_kernels
+from kveil.summary.frame import FEW_COLUMNS, Frame, blocks, is_csr
 
 Integers = NDArray[np.int64]
 
@@ -73,7 +73,7 @@ def whole(rows: Any, frame: Frame) -> tuple[Integers, Integers]:
     """Raw number of rows (1,) and raw sum (d,). A row adds 1, and a vector no longer than the domain's radius."""
     total = np.zeros(rows.shape[1], dtype=np.int64)
     for block in blocks(rows):
-        total += frame.measured(block).sum(axis=0)
+        total += np.asarray(frame.measured(block).sum(axis=0))
     return np.array([rows.shape[0]], dtype=np.int64), total
 
 
@@ -82,6 +82,10 @@ def lengths(rows: Any, state: Lengths) -> tuple[Integers]:
     raw_counts = np.zeros(len(state.edges) + 1, dtype=np.int64)
     for block in blocks(rows):
         away = state.frame.measured(block)
+        if is_csr(away):
+            assert state.centers is None  # distances to the middle, 0; to dense centres they would take dense rows
+            _sparse_kernels.add_lengths(away.data, away.indptr, state.edges, raw_counts)
+            continue
         if state.centers is None:
             away = away - state.frame.middle
         else:
@@ -101,6 +105,21 @@ def moments(rows: Any, frame: Frame) -> tuple[Integers]:
     return (raw_sums,)
 
 
+def second_moments(rows: Any, frame: Frame) -> tuple[Integers]:
+    """Raw upper triangle, row by row, of the sum of x x^T over centred rows, in units that make the radius MOMENT_TOP.
+
+    A row adds the upper triangle of x x^T, whose L2 norm is at most that of all of it, |x|^2 <= MOMENT_TOP**2. A float product
+    over a block is exact: integers of at most BLOCK MOMENT_TOP**2 = 2**31 at every partial sum.
+    """
+    triangle = np.triu_indices(rows.shape[1])
+    raw_sums = np.zeros(len(triangle[0]), dtype=np.int64)
+    for block in blocks(rows):
+        centred = frame.centred(block)
+        scaled = np.sign(centred) * (np.abs(centred) * MOMENT_TOP // frame.radius)
+        raw_sums += (scaled.T.astype(np.float64) @ scaled.astype(np.float64))[triangle].astype(np.int64)
+    return (raw_sums,)
+
+
 def stage_counts(rows: Any, stage: Stage) -> tuple[Integers]:
     """Raw counts of all children of kept cells, empty ones too; a row is in at most one."""
     raw_counts = np.zeros(len(stage.kept) << stage.new_bits, dtype=np.int64)
@@ -116,14 +135,19 @@ def residual_sums(rows: Any, state: Residuals) -> tuple[Integers, Integers]:
     raw_counts = np.zeros(len(state.bases), dtype=np.int64)
     raw_sums = np.zeros(state.bases.shape, dtype=np.int64)
     frame = state.frame
+    if is_csr(rows) and rows.shape[1] > FEW_COLUMNS and state.of != "projected":
+        assert not state.bases.any()  # about another base rows would be dense
     for block in blocks(rows):
-        views: dict[str, Integers] = {}
+        views: dict[str, Any] = {}
         if "measured" in (state.by, state.of):
             views["measured"] = frame.measured(block)
         if {state.by, state.of} & {"projected", "centred"}:
             views["centred"] = frame.centred(block)
         if "projected" in (state.by, state.of):
             views["projected"] = frame.projected(views["centred"])
-        owner = assign(views[state.by], state.centers)
-        _kernels.add_residuals(views[state.of], owner, state.bases, state.radii, TOP, raw_counts, raw_sums)
+        owner, summed = assign(views[state.by], state.centers), views[state.of]
+        if is_csr(summed):
+            _sparse_kernels.add_scaled(summed.data, summed.indices, summed.indptr, owner, state.radii, TOP, raw_counts, raw_sums)
+        else:
+            _kernels.add_residuals(summed, owner, state.bases, state.radii, TOP, raw_counts, raw_sums)
     return raw_counts, raw_sums
