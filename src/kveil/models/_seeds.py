@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,8 @@ def candidate_seeds(view: View, rng: np.random.Generator) -> Seeds:
 
 class _Seeding(Stages):
     """The stages of the tree for k-means, with distances in place of their squares where released points are clustered."""
+
+    of_few_columns: ClassVar[float] = 0.6  # medians take several releases
 
     def seeds(self) -> Seeds:
         outlook = self.look(always_middle=self.k == 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,8 @@ class Outlook(NamedTuple):
 
 class Stages:
     """What is shared out, in which order, and when it is better to stop at one centre. Lengths in steps of a `View`."""
+
+    of_few_columns: ClassVar[float] = 0.84  # for the one grid of cells; what is left is for one step
 
     def __init__(self, view: View, tuning: TreeTuning, rng: np.random.Generator) -> None:
         self.view, self.pool, self.tuning, self.rng = view, view.pool, tuning, rng
@@ -109,7 +111,7 @@ class Stages:
         return self.view.frame(middle, 2.0 * self.view.reach), half, full
 
     def _tree_share(self) -> float:
-        return 0.84 if self.is_low else 0.4 if self.is_pure and self.p == self.d else 0.25
+        return self.of_few_columns if self.is_low else 0.4 if self.is_pure and self.p == self.d else 0.25
 
     def _of_stages(self) -> float:
         return self._tree_share() * (1.0 if self.is_low else 0.7)
