@@ -74,6 +74,19 @@ def test_too_little_budget_gives_one_mean_and_says_so():
     assert "one private mean" in model.release_.notes[0]
 
 
+def test_where_the_budget_tells_fewer_centres_apart_the_others_repeat_them():
+    rng = np.random.default_rng(0)
+    places = rng.choice([-0.5, 0.5], (3, 60))
+    rows = places[rng.integers(0, 3, 6000)] + 0.05 * rng.standard_normal((6000, 60))
+    with scripted(2):
+        model = PrivateKMeans(40, epsilon=0.1, delta=1e-6, bounds=(-1, 1), random_state=0).fit(rows)
+    assert "tells" in model.release_.notes[0]
+    assert model.cluster_centers_.shape == (40, 60)
+    assert 2 <= len(np.unique(model.cluster_centers_, axis=0)) < 40
+    assert (model.cluster_weights_ == 0).sum() >= 40 - len(np.unique(model.cluster_centers_, axis=0))
+    assert -model.score(rows) < 0.5 * ((rows - rows.mean(axis=0)) ** 2).sum()
+
+
 def test_the_budget_is_used_up_and_never_passed():
     rng = np.random.default_rng(2)
     for d, delta in [(2, 0.0), (2, 1e-6), (6, 0.0), (6, 1e-6), (40, 0.0), (40, 1e-6)]:

@@ -39,7 +39,7 @@ def relative_steps(view: View, placed: Placed, n_steps: int) -> Placed:
         codes = whole_steps(placed.centers, view.reach)
         centers = Centers(codes.astype(np.float64), None)
         radius = view.quantile(view.whole, 0.85, of_radius, radius, centers)
-        radii = np.full(view.k, max(1, int(np.ceil(radius))), dtype=np.int64)
+        radii = np.full(len(codes), max(1, int(np.ceil(radius))), dtype=np.int64)
         state = Residuals(view.whole, centers, "measured", "measured", codes, radii)
         found = view.means(state, of_counts * (share - of_radius), (1 - of_counts) * (share - of_radius))
         moved = codes.astype(np.float64) + np.where(found.is_weak[:, None], 0.0, found.moves)

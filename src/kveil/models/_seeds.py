@@ -66,7 +66,7 @@ class _Seeding(Stages):
 
     def seeds(self) -> Seeds:
         outlook = self.look(always_middle=self.k == 1)
-        if self.k == 1 or not outlook.has_signal:  # nothing to divide, or nothing to divide it by
+        if self.k == 1 or outlook.n_centers < self.k:  # nothing to divide, or not enough to divide it by
             return Seeds(outlook.middle[None, :], np.array([outlook.n]), outlook.radius)
         frame, leaves = self.leaves(outlook)
         progress("first centres", 4, 5)

@@ -21,7 +21,7 @@ from kveil.source.progress import step as progress
 from kveil.space.euclidean import Centers
 from kveil.summary.blocks import row_count
 from kveil.summary.cells import TOP, Residuals, residual_sums
-from kveil.summary.frame import Frame, clipped
+from kveil.summary.frame import Frame, whole_steps
 
 Floats = NDArray[np.float64]
 
@@ -55,14 +55,14 @@ class SparseFit(Stages):
         n = max(10.0, float(pool.counts("number of rows", raw, share)[0]))
         radius = view.quantile(view.whole, 0.95, 0.02, float(view.reach))
         has_signal = self._needed(pool.left - self._tree_share(), n) <= LEAST
-        return Outlook(n, pool.deviation(share), np.zeros(self.d), radius, has_signal)
+        return Outlook(n, pool.deviation(share), np.zeros(self.d), radius, self.k if has_signal else 0)
 
     def _recovered(self, frame: Frame, leaves: Leaves, n: float, share: float) -> Placed:
         """Centres in all columns from clusters found in the projection: more than k where noise allows, merged to k."""
         law = self._sums((1 - OF_COUNTS) * share)
         most = max(self.k, min(4 * self.k, len(leaves.points) // 2, MOST_NUMBERS // self.d))
         k2 = most if law.cutoff == 0 else int(np.clip(np.floor(OVER * n * TOP / law.cutoff), self.k, most))
-        seeds = np.rint(thorough_kmeans(leaves.points, leaves.weights, k2, self.rng))
+        seeds = whole_steps(thorough_kmeans(leaves.points, leaves.weights, k2, self.rng), frame.reach).astype(np.float64)
         bases, radii = np.zeros((k2, self.d), dtype=np.int64), np.full(k2, frame.radius, dtype=np.int64)
         state = Residuals(frame, Centers(seeds, None), "projected", "centred", bases, radii)
         return self._placed(*self._release(state, OF_COUNTS * share, law), law, float(frame.radius))
@@ -71,7 +71,7 @@ class SparseFit(Stages):
         """Sums of the rows nearest to each centre, in all columns; a centre without rows stays."""
         share = self.pool.left
         law = self._sums((1 - OF_COUNTS) * share)
-        codes = clipped(np.rint(placed.centers).astype(np.int64), self.view.reach)
+        codes = whole_steps(placed.centers, self.view.reach)
         radii = np.full(self.k, frame.radius, dtype=np.int64)
         state = Residuals(frame, Centers(codes.astype(np.float64), None), "measured", "centred", np.zeros_like(codes), radii)
         counts, sums = self._release(state, OF_COUNTS * share, law)

@@ -26,13 +26,17 @@ MOST_LEAVES = 512  # with more, leaves are small, their middles will do, and loo
 
 
 class Outlook(NamedTuple):
-    """Released: the number of rows, its deviation, where rows are and how far out, and whether k centres can be told apart."""
+    """Released: the number of rows, its deviation, where rows are, how far out, and how many centres can be told apart."""
 
     n: float
     doubt: float
     middle: Floats
     radius: float
-    has_signal: bool = True
+    n_centers: int
+
+    @property
+    def has_signal(self) -> bool:
+        return self.n_centers > 0
 
 
 class Stages:
@@ -50,20 +54,27 @@ class Stages:
 
     def look(self, *, always_middle: bool = False) -> Outlook:
         """Rows, middle and radius; few columns need neither of the last two."""
-        view, pool, k, d = self.view, self.pool, self.k, self.d
+        view, pool, d = self.view, self.pool, self.d
         progress("looking at the whole", 1, 5)
         share = 0.05 if self.is_pure and self.is_projected else 0.01
         n, raw_sum = view.rows(share)
-        first = Outlook(n, pool.deviation(share), np.zeros(d), float(view.reach))
-        if self.is_projected and pool.spread(d, view.reach, 0.7) * (k / n) ** 2 > 2 * view.reach**2:
-            return first._replace(has_signal=False)
-        if self.is_low and not always_middle:
+        told_apart = self._told_apart(n, 1.4 * view.reach, np.sqrt(pool.spread(d, view.reach, 0.7)))
+        first = Outlook(n, pool.deviation(share), np.zeros(d), float(view.reach), told_apart)
+        if not told_apart or (self.is_low and not always_middle):
             return first
         middle = self._mean(raw_sum, n)
         cap = view.reach + float(np.linalg.norm(middle))
         radius = view.quantile(view.frame(middle), 0.95 if self.is_projected else 0.99, 0.02, cap)
-        noise = pool.spread(d, radius, 0.95 * (pool.left - 0.25)) * (k / n) ** 2
-        return first._replace(middle=middle, radius=radius, has_signal=not (self.is_projected and noise > radius**2))
+        noise = np.sqrt(pool.spread(d, radius, 0.95 * (pool.left - 0.25)))
+        return first._replace(middle=middle, radius=radius, n_centers=self._told_apart(n, radius, noise))
+
+    def _told_apart(self, n: float, radius: float, noise: float) -> int:
+        """How many clusters of equal size have a mean whose noise is shorter than the radius: k, or fewer with less noise, or
+        0 where not even two have. Only a projection needs to ask: its recovery has noise in all columns."""
+        if not self.is_projected or noise * self.k <= n * radius:
+            return self.k
+        fewer = int(0.5 * n * radius / noise)
+        return fewer if fewer >= 2 else 0
 
     def leaves(self, outlook: Outlook) -> tuple[Frame, Leaves]:
         """Released points with weights, in the frame of the tree, about the middle."""

@@ -109,11 +109,12 @@ class _Fit(Stages):
         view, outlook = self.view, self.look()
         if not outlook.has_signal:
             return one_mean(view, outlook.middle, outlook.radius, outlook.n, outlook.doubt)
+        self.k = outlook.n_centers
         frame, leaves = self.leaves(outlook)
         progress("recovering centres", 4, 5)
         placed, n_steps = self._recovered(frame, leaves, outlook) if self.is_projected else self._seeded(leaves, outlook)
-        placed = relative_steps(view, placed, n_steps)
-        return view.found(placed.centers, shares(placed.counts), placed.errors)
+        placed, notes = _filled(relative_steps(view, placed, n_steps), view.k)
+        return view.found(placed.centers, shares(placed.counts), placed.errors, notes)
 
     def _seeded(self, leaves: Leaves, outlook: Outlook) -> tuple[Placed, int]:
         """Centres of the leaves themselves, where the tree sees all columns. Nothing tells yet how far off they are."""
@@ -142,6 +143,17 @@ class _Fit(Stages):
         if k2 > k:
             merged = _merged(merged, k, self.rng)
         return merged._replace(centers=within(outlook.middle + merged.centers, self.view.reach)), n_steps
+
+
+def _filled(placed: Placed, k: int) -> tuple[Placed, tuple[str, ...]]:
+    """k centres where the budget told fewer apart: the others repeat them, without weight."""
+    missing = k - len(placed.centers)
+    if not missing:
+        return placed, ()
+    again = np.arange(missing) % len(placed.centers)
+    centers, errors = (np.concatenate([part, part[again]]) for part in (placed.centers, placed.errors))
+    note = f"the budget tells {len(placed.centers)} centres apart, not {k}: the others repeat them, with weight 0."
+    return Placed(centers, np.concatenate([placed.counts, np.zeros(missing)]), errors), (note,)
 
 
 def _merged(cells: Placed, k: int, rng: np.random.Generator) -> Placed:
