@@ -55,7 +55,7 @@ class SampleAggregate:
 class Tree:
     """bits: width of the fixed-point grid; default as fine as exact sums allow.
     steps: relative steps after the first centres (with delta=0 and many columns released values decide instead); default 1 for
-        at most 3 columns, 2 while the tree sees all columns, 3 beyond. None for sparse rows of more than 16 columns.
+        at most 3 columns, 2 while the tree sees all columns, 3 beyond. Sparse rows of more than 16 columns have no such steps.
     nonzeros: a public bound on the entries of a sparse row that are not 0. Rows with more keep the largest in magnitude (ties:
         the lowest column). A small bound makes pure noise (delta=0) much narrower; Gaussian noise does not need it.
     frame: the axes of the tree where there are more than 16 columns (pure: 12): "random" ones, or "pca": those along which rows
@@ -89,7 +89,7 @@ class Candidates:
     swaps: steps of the local search; default n_clusters, at most 20.
     dimension: of the projection, at most 40; default half the logarithm of the noisy number of rows, and all up to 5 columns.
     levels: depth of a partition; default the logarithm of the noisy number of rows.
-    kappa: expected number of empty children that become active, a cube; below 1, or partitions would explode.
+    kappa: expected number of empty children that become active, a cube; between 2**-60 and 1/4, or partitions would explode.
     most: candidates kept, at random, where more were found.
     """
 

@@ -50,7 +50,7 @@ def test_a_fit_says_what_it_saved_and_ends_with_the_guarantee(kveil, csv, tmp_pa
     assert release.centers.shape == (3, 2)
     assert release.features == ("age", "height")
     alone = "No ledger was named, so nobody adds this release to earlier ones."
-    assert outcome.out == f"3 centres of 2 feature(s) saved at {tmp_path / 'out'}. {alone}\n\n{release.guarantee}\n"
+    assert outcome.out == f"3 centres of 2 feature(s) by tree saved at {tmp_path / 'out'}. {alone}\n\n{release.guarantee}\n"
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["card.md", "centers.parquet", "release.json"]
 
 
@@ -63,6 +63,8 @@ def test_json_is_one_object_that_matches_the_saved_release(kveil, csv, tmp_path)
         "method": "tree",
         "centers": release.centers.tolist(),
         "weights": release.weights.tolist(),
+        "errors": release.errors.tolist(),
+        "notes": [],
         "features": ["age", "height"],
         "guarantee": json.loads(release.guarantee.to_json()),
     }
@@ -252,7 +254,7 @@ def test_what_rows_hold_never_stops_a_fit(kveil, tmp_path):
 def test_the_folder_of_the_caller_is_where_relative_paths_begin(kveil, csv, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     outcome = kveil("fit", "in/table.csv", "-o", "out", *ARGUMENTS)
-    assert outcome.out.startswith("3 centres of 2 feature(s) saved at out. ")
+    assert outcome.out.startswith("3 centres of 2 feature(s) by tree saved at out. ")
     assert library.load(tmp_path / "out").features == ("age", "height")
 
 

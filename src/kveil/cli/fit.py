@@ -135,6 +135,8 @@ def summary(model: Any, out: Path) -> dict[str, Any]:
         "method": model.method_,
         "centers": model.cluster_centers_.tolist(),
         "weights": None if model.cluster_weights_ is None else model.cluster_weights_.tolist(),
+        "errors": None if model.cluster_errors_ is None else model.cluster_errors_.tolist(),
+        "notes": _notes(model),
         "features": None if model.release_.features is None else list(model.release_.features),
         "guarantee": json.loads(model.guarantee_.to_json()),
     }
@@ -143,4 +145,10 @@ def summary(model: Any, out: Path) -> dict[str, Any]:
 def words(model: Any, out: Path) -> str:
     k, d = model.cluster_centers_.shape
     alone = "" if model.release_.receipt["ledger"] else " No ledger was named, so nobody adds this release to earlier ones."
-    return f"{k} centres of {d} feature(s) saved at {out}.{alone}\n\n{model.guarantee_}"
+    notes = "".join(f"\nNote: {note}" for note in _notes(model))
+    return f"{k} centres of {d} feature(s) by {model.method_} saved at {out}.{alone}{notes}\n\n{model.guarantee_}"
+
+
+def _notes(model: Any) -> list[str]:
+    """How the fit went, without the list of draws."""
+    return [note for note in model.release_.notes if not note.startswith("drawn:")]

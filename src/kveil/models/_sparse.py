@@ -124,4 +124,4 @@ def _means(counts: Floats, sums: Floats, n_cells: Floats, law: SparseSums, radiu
     kept[counts == 0] = 0.0
     unit = radius / TOP / np.maximum(counts, 1.0)
     noise = law.deviation * np.sqrt(n_cells * np.count_nonzero(kept, axis=1)) * unit
-    return Placed(within(kept * unit[:, None], radius), counts, np.where(counts > 0, noise, radius))
+    return Placed(within(kept * unit[:, None], radius), counts, np.where((counts > 0) & kept.any(axis=1), noise, radius))

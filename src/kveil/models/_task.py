@@ -99,6 +99,8 @@ def bounds_by_name(bounds: Mapping[str, Any], names: tuple[str, ...] | None) -> 
 def check_domain(bounds: Any, center: Any, radius: Any, n_features: int, bits: int) -> Box | Ball:
     """The public domain of rows with `n_features` columns."""
     if bounds is None and radius is None:
+        if center is not None:
+            raise InvalidValue("center needs radius: together they are a public ball that holds the rows.")
         raise BoundsRequired(BOUNDS_MISSING)
     if bounds is not None and (center is not None or radius is not None):
         raise InvalidValue("pass either bounds or center and radius, not both: they are two ways to state one domain.")

@@ -111,7 +111,8 @@ class Candidates:
         sums = self.pool.vectors("cluster sums", raw_sums, TOP, share - of_sizes) * (frame.radius / TOP)  # public, charged
         variance = self.pool.spread(d, float(frame.radius), share - of_sizes)
         weak = sizes < max(2 * self.pool.deviation(of_sizes), 0.5)
-        return Trial(means(sizes, sums, variance, weak, frame.radius), sizes, np.sqrt(variance) / np.maximum(sizes, 1.0))
+        errors = np.where(weak, frame.radius, np.sqrt(variance) / np.maximum(sizes, 1.0))
+        return Trial(means(sizes, sums, variance, weak, frame.radius), sizes, errors)
 
     def _best(self, source: Source, frame: Frame, trials: list[Trial]) -> int:
         """Which trial has a low cost, in all columns; its centres lie in the ball, so a row adds at most `Loss.highest`."""

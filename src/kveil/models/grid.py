@@ -18,7 +18,7 @@ from kveil.privatise.pool import Pool
 from kveil.solve.wkmeans import thorough_kmeans
 from kveil.source import Source
 from kveil.source.progress import step as progress
-from kveil.space.euclidean import Centers, clip
+from kveil.space.euclidean import Centers, clip, farthest
 from kveil.summary.cells import GridCells, grid_counts
 from kveil.summary.cluster_sums import cluster_sums
 from kveil.tuning import Grid as GridTuning
@@ -75,7 +75,7 @@ class Grid:
         counts = self.pool.counts("cells", raw, share)  # public, charged
         least = 2 * self.pool.deviation(share) * np.sqrt(max(1.0, np.log(len(counts)) / 3))
         kept = np.flatnonzero(counts >= max(least, 0.5))
-        unknown = np.full(task.n_clusters, np.linalg.norm(task.domain.half))  # the error of a centre without cells
+        unknown = np.full(task.n_clusters, farthest(task.domain))  # the error of a centre without cells
         if not len(kept):
             return Found(np.tile(task.domain.center, (task.n_clusters, 1)), shares(np.zeros(task.n_clusters)), errors=unknown)
         unit = task.domain.half if task.scaling == "bounds" else np.ones(d)
@@ -106,7 +106,7 @@ class Grid:
         centers = np.where(weak[:, None], found.centers, means(counts, sums, domain))
         deviation = np.sqrt(pool.spread(domain.n_columns, domain.l2_sensitivity, of_sums) / domain.n_columns)
         errors = mean_errors(centers, counts, pool.deviation(of_counts), deviation, domain)
-        errors = np.where(weak, found.errors, np.minimum(errors, np.linalg.norm(domain.half)))
+        errors = np.where(weak, found.errors, np.minimum(errors, farthest(domain)))
         return Found(centers, shares(counts), errors=errors)
 
     def _rows(self, source: Source) -> float:

@@ -17,7 +17,7 @@ from kveil.models._task import Task, check_choice
 from kveil.privatise.cluster_sums import NoisyClusterSums
 from kveil.source import Source
 from kveil.source.progress import step as progress
-from kveil.space.euclidean import Centers, Domain, clip
+from kveil.space.euclidean import Centers, Domain, clip, farthest
 from kveil.summary.cluster_sums import cluster_sums
 from kveil.tuning import Lloyd as LloydTuning
 
@@ -64,7 +64,7 @@ class Lloyd:
     def run(self, source: Source, ticket: Ticket | None, rng: np.random.Generator) -> Found:
         task = self.task
         centers = start(task, rng)  # (k, d)  public
-        unknown = float(np.linalg.norm(task.domain.half))  # the error of a centre that no row has moved
+        unknown = farthest(task.domain)  # the error of a centre that no row has moved
         counts, errors = np.zeros(task.n_clusters), np.full(task.n_clusters, unknown)
         for step in range(1, self.n_steps + 1):  # fixed before the data is seen
             progress("Lloyd step", step, self.n_steps)

@@ -37,7 +37,7 @@ class PrivateKMedian(CuratorModel):
     method: where to start. "tree" (noisy counts of a public tree), "candidates" (private swaps among cubes, the paper's way),
         "weiszfeld" (a public start, see init), or "auto": the tree, which measured better, unless init is given. Private
         medians follow in every case, see tuning.
-    init: for "weiszfeld": "auto" and "spread" start from centres spread over the domain without looking at data; or a public
+    init: for "weiszfeld": "packing" (and "auto") or "spread" start without looking at data, as in PrivateKMeans; or a public
         (k, d) array.
     objective: "k-median". For "k-means" use `PrivateKMeans`.
     n_steps: Weiszfeld steps, fixed beforehand; default 4 (pure) or 12 (Gaussian), fewer if released values show that noise
@@ -84,7 +84,7 @@ class PrivateKMedian(CuratorModel):
         center: Number | None = None,
         radius: float | None = None,
         method: Literal["auto", "tree", "candidates", "weiszfeld"] = "auto",
-        init: Literal["auto", "spread"] | ArrayLike = "auto",
+        init: Literal["auto", "packing", "spread"] | ArrayLike = "auto",
         objective: Literal["k-median", "k-means"] = "k-median",
         n_steps: int | None = None,
         expected_rows: float | None = None,

@@ -16,7 +16,7 @@ from kveil.models.lloyd import Lloyd
 from kveil.privatise.blocks import BlockCenters
 from kveil.privatise.pool import Pool
 from kveil.source import Source
-from kveil.space.euclidean import Centers, clip
+from kveil.space.euclidean import Centers, clip, farthest
 from kveil.summary.blocks import row_count
 from kveil.tuning import SampleAggregate as SampleAggregateTuning
 
@@ -62,7 +62,7 @@ class SampleAggregate:
         begin = domain.encode(start(task, rng)).astype(np.int64)  # (k, d)  public
         noisy_sum = self.blocks.release(source, begin, n_blocks, self.pool)  # (k, d)  public, charged
         centers = clip(domain, domain.decode(noisy_sum / n_blocks))
-        error = min(deviation * np.linalg.norm(domain.step), np.linalg.norm(domain.half))
+        error = min(deviation * np.linalg.norm(domain.step), farthest(domain))
         note = f"average of {n_blocks} blocks of rows; the noise covers one block's centres, wherever in the domain they lie"
         return Found(centers, None, (note,), np.full(task.n_clusters, error))
 

@@ -70,6 +70,11 @@ def nearest(rows: Any, centers: Centers) -> tuple[NDArray[np.int32], NDArray[np.
     return owner, first.astype(np.int64), apart
 
 
+def farthest(domain: Domain) -> float:
+    """How far a point of the domain may lie from its centre: the error of a centre of which nothing is known."""
+    return domain.radius if isinstance(domain, Ball) else float(np.linalg.norm(domain.half))
+
+
 def clip(domain: Domain, rows: ArrayLike) -> Floats:
     """Rows moved into the domain, unrounded; a row with NaN or infinity to its centre."""
     away = domain.away(rows)
