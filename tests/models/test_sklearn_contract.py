@@ -21,7 +21,7 @@ def declared(estimator):
 
 
 @parametrize_with_checks(
-    [PrivateKMeans(n_clusters=3, bounds=(-20, 20), n_steps=2), PrivateKMedian(n_clusters=3, bounds=(-20, 20), n_steps=2)],
+    [PrivateKMeans(n_clusters=3, bounds=(-20, 20)), PrivateKMedian(n_clusters=3, bounds=(-20, 20), n_steps=2)],
     expected_failed_checks=declared,
 )
 def test_scikit_learn_checks(estimator, check):
