@@ -118,7 +118,8 @@ def discrete_gaussian(source: Entropy, variance: Fraction, n: int) -> Integers:
 
     def propose(size: int) -> tuple[Integers, Floats]:
         y = discrete_laplace(source, Fraction(1, t), size)
-        return y, np.exp(-((np.abs(y.astype(np.float64)) - spread / t) ** 2) / (2 * spread))
+        with np.errstate(under="ignore"):  # a far proposal is refused, whatever this process has set
+            return y, np.exp(-((np.abs(y.astype(np.float64)) - spread / t) ** 2) / (2 * spread))
 
     return _accepted(source, n, propose, lambda y: ((abs(y) * t * den - num) ** 2, 2 * num * den * t * t))
 

@@ -115,7 +115,7 @@ class SparseFit(Stages):
         return self._sums((1 - OF_COUNTS) * share).cutoff * self.k / n / TOP
 
     def _sums(self, share: float) -> SparseSums:
-        return SparseSums(self.pool, TOP, self.d, self.tuning.nonzeros or self.d, share)
+        return SparseSums(self.pool, TOP, self.d, int(self.tuning.nonzeros or self.d), share)
 
 
 def _means(counts: Floats, sums: Floats, n_cells: Floats, law: SparseSums, radius: float) -> Placed:

@@ -37,6 +37,7 @@ from kveil.tuning import Tree as TreeTuning
 Floats = NDArray[np.float64]
 
 MOST_PCA_COLUMNS = 1000
+MOST_STEPS = 100
 LEAST_UNITS, WIDEST = 2**14, 2.0**49  # of a ledger's units, so that shares are not lost in rounding; of a deviation, in steps
 
 
@@ -81,8 +82,8 @@ class Tree:
 def _check_tuning(task: Task) -> None:
     """Refuse what the tuning asks for and these rows or this budget cannot give."""
     tuning, d = task.tuning, task.domain.n_columns
-    if tuning.steps is not None:
-        check_count("tuning.steps", tuning.steps)
+    if tuning.steps is not None and check_count("tuning.steps", tuning.steps) > MOST_STEPS:
+        raise InvalidValue(f"tuning.steps must be at most {MOST_STEPS}: with more, each has too little budget to be drawn.")
     if tuning.nonzeros is not None:
         check_count("tuning.nonzeros", tuning.nonzeros)
         if not task.is_sparse:

@@ -14,6 +14,7 @@ from kveil.errors import SourceError
 from kveil.source import cells
 from kveil.source.arrays import check_array, row_ranges
 from kveil.source.base import RawRows
+from kveil.source.guard import quietly
 from kveil.source.intake import Choice, refuse_objects
 from kveil.source.options import Options
 
@@ -40,9 +41,11 @@ class SparseReader:
     def blocks(self, part: tuple[int, int], rows: int, with_ids: bool) -> Iterator[RawRows]:
         starts = self._csr.indptr[part[0] : part[1] + 1]
         stored = slice(starts[0], starts[-1])
-        values = cells.from_array(self._csr.data[stored])
-        block = _canonical(values, self._csr.indices[stored], starts - starts[0], self._csr.shape[1])
         features = self.choice.features
+        values, columns = cells.from_array(self._csr.data[stored]).copy(), self._csr.indices[stored].copy()
+        is_nowhere = (columns < 0) | (columns >= self._csr.shape[1])  # SciPy lets such an index through
+        values[is_nowhere], columns[is_nowhere] = np.nan, features[0]  # its row counts as the centre, like any bad one
+        block = _canonical(values, columns, starts - starts[0], self._csr.shape[1])
         yield RawRows(block if features == tuple(range(block.shape[1])) else _canonical_of(block[:, list(features)]))
 
 
@@ -55,6 +58,8 @@ def open_sparse(matrix: Any, options: Options) -> SparseReader:
         )
     if matrix.dtype.kind == "O":
         refuse_objects("a sparse")
+    if matrix.format == "csc":  # turning it into rows would read and write wherever its indices point
+        quietly(lambda: matrix.check_format(full_check=True), "the sparse matrix is damaged: an index points outside of it.")
     return SparseReader(matrix, check_array(matrix.ndim, matrix.shape[-1:], matrix.dtype, options))
 
 
