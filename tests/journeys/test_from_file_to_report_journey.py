@@ -62,7 +62,7 @@ def fit(out, epsilon="1"):
 
 def test_the_fit_says_whom_it_protects_and_how_well(clinic):
     said = (clinic / "fit.txt").read_text()
-    assert said.startswith("3 centres of 2 feature(s) saved at habits.\n")
+    assert said.startswith("3 centres of 2 feature(s) by tree saved at habits.\n")
     assert 'epsilon = 1, delta = 0 for one person by "id" with at most 3 records, adding or removing it; curator model.' in said
 
 
