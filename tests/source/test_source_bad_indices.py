@@ -32,10 +32,12 @@ def test_a_row_with_an_index_that_points_nowhere_counts_as_the_centre(columns, m
 
 
 def test_chosen_columns_do_not_lose_it():
-    X = table([-1])
-    chosen = kveil.read(X, columns=[3, 7])
-    with scripted(1):
-        PrivateKMeans(2, radius=3.0, method="lloyd", random_state=0).fit(chosen)
+    found = []
+    for columns in ([-1], []):
+        with scripted(1):
+            model = PrivateKMeans(2, radius=3.0, method="lloyd", random_state=0)
+            found.append(model.fit(kveil.read(table(columns), columns=[3, 7])).cluster_centers_.tolist())
+    assert found[0] == found[1]
 
 
 def test_a_matrix_by_columns_that_points_outside_is_refused_when_it_is_opened():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import asdict
@@ -33,7 +34,7 @@ from kveil.release import Release
 from kveil.source import Source, read
 
 
-class CuratorModel(EuclideanClusterer):
+class CuratorModel(EuclideanClusterer, ABC):
     """The flow of every model whose curator holds the table. A subclass has parameters, `methods`, and a way to pick one."""
 
     methods: ClassVar[Mapping[str, type[Method]]]
@@ -86,9 +87,9 @@ class CuratorModel(EuclideanClusterer):
         plan = self.methods[used](self._task(used, width or 1, unit, names, is_sparse=is_sparse)).plan()
         return no_guarantee(self.relation, unit, "curator") if plan is None else guarantee(plan, trust="curator")
 
+    @abstractmethod
     def _auto(self, is_sparse: bool) -> tuple[str, str]:
         """Which method "auto" is, and why, when no option points at one."""
-        raise NotImplementedError
 
     def _pick(self, is_sparse: bool) -> tuple[str, str]:
         """Which method, and why: from public facts alone."""

@@ -17,7 +17,7 @@ from kveil.solve.wkmedian import owners, thorough_kmedian
 from kveil.source.progress import step as progress
 from kveil.space.euclidean import Centers
 from kveil.summary.cells import Residuals
-from kveil.summary.frame import Frame, whole_steps
+from kveil.summary.frame import Frame
 from kveil.tuning import Candidates as CandidatesTuning
 from kveil.tuning import Tree as TreeTuning
 
@@ -82,20 +82,14 @@ class _Seeding(Stages):
 
     def _in_all_columns(self, frame: Frame, leaves: Leaves, outlook: Outlook) -> Seeds:
         """Means, in all columns, of clusters found in the projection: more than k where noise allows, merged to k."""
-        k, d, pool, n, radius = self.k, self.d, self.pool, outlook.n, outlook.radius
+        k, pool, n, radius = self.k, self.pool, outlook.n, outlook.radius
         rounds = (
             [3] if not self.is_pure else [t for t in (3, 2) if self._noise(radius, 0.9 * pool.left / t) * k / n <= 0.3 * radius]
         )
         share = pool.left * (1 / rounds[0] if rounds else OF_ALL_COLUMNS)
-        noise = self._noise(radius, 0.95 * share)
-        most = max(k, min(4 * k, len(leaves.points) // 2))
-        k2 = most if noise == 0 else int(np.clip(np.floor(0.3 * n * radius / noise), k, most))
-        places = whole_steps(thorough_kmedian(leaves.points, leaves.weights, k2, self.rng), frame.reach).astype(np.float64)
-        bases, radii = np.zeros((k2, d), dtype=np.int64), np.full(k2, frame.radius, dtype=np.int64)
-        state = Residuals(frame, Centers(places, None), "projected", "centred", bases, radii)
-        found = self.view.means(state, 0.05 * share, 0.95 * share)
-        means, counts = np.where(found.is_weak[:, None], 0.0, found.moves), np.where(found.is_weak, 0.0, found.counts)
-        if k2 > k:
+        found = self.recovered(frame, leaves, outlook, share, thorough_kmedian)
+        means, counts = found.moves, found.counts
+        if len(counts) > k:
             centers = thorough_kmedian(means, counts, k, self.rng)
             means, counts = centers, np.bincount(owners(means, centers)[0], counts, minlength=k).astype(np.float64)
         return Seeds(within(outlook.middle + means, self.view.reach), counts, radius)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
@@ -10,16 +11,18 @@ from numpy.typing import NDArray
 
 from kveil.models._growth import Leaves, grow, outposts, with_means
 from kveil.models._principal import principal_axes
-from kveil.models._view import View
+from kveil.models._view import Means, View
 from kveil.partition.projection import random_axes
 from kveil.solve.shrink import shrunk, within
 from kveil.source.progress import step as progress
-from kveil.summary.cells import MOMENT_TOP, moments
-from kveil.summary.frame import Frame
+from kveil.space.euclidean import Centers
+from kveil.summary.cells import MOMENT_TOP, Residuals, moments
+from kveil.summary.frame import Frame, whole_steps
 from kveil.tuning import Tree as TreeTuning
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Clustering = Callable[[Floats, Floats, int, np.random.Generator], Floats]  # of released points with weights
 
 OF_PCA = 0.15  # of the budget, for the moments that principal axes come from
 MOST_LEAVES = 512  # with more, leaves are small, their middles will do, and looking for the nearest one takes too long
@@ -86,6 +89,21 @@ class Stages:
             progress("looking into the leaves", 3, 5)
             leaves = with_means(self.view, frame, leaves, outposts(half, full), 0.3 * self._tree_share())
         return frame, leaves
+
+    def recovered(self, frame: Frame, leaves: Leaves, outlook: Outlook, share: float, clustered: Clustering) -> Means:
+        """Released means, about the middle, of clusters found in the projection: more than k, to be merged, if noise allows."""
+        noise, n_leaves = np.sqrt(self.pool.spread(self.d, outlook.radius, 0.95 * share)), len(leaves.points)
+        most = max(self.k, min(4 * self.k, n_leaves // 2))
+        cells = most if noise == 0 else int(np.clip(np.floor(0.3 * outlook.n * outlook.radius / noise), self.k, most))
+        seeds = whole_steps(clustered(leaves.points, leaves.weights, cells, self.rng), frame.reach).astype(np.float64)
+        bases, radii = np.zeros((cells, self.d), dtype=np.int64), np.full(cells, frame.radius, dtype=np.int64)
+        state = Residuals(frame, Centers(seeds, None), "projected", "centred", bases, radii)
+        found = self.view.means(state, 0.05 * share, 0.95 * share)
+        weak = found.is_weak
+        return Means(
+            np.where(weak, 0.0, found.counts), np.where(weak[:, None], 0.0, found.moves),
+            np.where(weak, self.view.reach, found.errors), weak,
+        )  # fmt: skip
 
     def _mean(self, raw_sum: Integers, n: float) -> Floats:
         share = 0.04

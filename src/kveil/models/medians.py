@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from math import isfinite
 from numbers import Real
 from typing import ClassVar
@@ -26,7 +27,7 @@ OF_LAST = 0.003  # a share that the least draw of a fit with few steps is sure t
 LEAST_UNITS = 2**14  # of a ledger's units, so that shares are not lost in rounding
 
 
-class _Medians:
+class _Medians(ABC):
     """What the methods share: one pool of budget, seeds, then medians."""
 
     takes_sparse: ClassVar[bool] = False
@@ -58,8 +59,9 @@ class _Medians:
         view = View(self.task, self.pool, source)
         return medians(view, self.seeds(view, rng))
 
+    @abstractmethod
     def seeds(self, view: View, rng: np.random.Generator) -> Seeds:
-        raise NotImplementedError
+        """Where the medians start, for a part of the budget."""
 
 
 class TreeMedians(_Medians):

@@ -29,9 +29,8 @@ from kveil.solve.shrink import within
 from kveil.solve.wkmeans import thorough_kmeans
 from kveil.source import Source
 from kveil.source.progress import step as progress
-from kveil.space.euclidean import Centers
-from kveil.summary.cells import MOMENT_TOP, TOP, Residuals
-from kveil.summary.frame import FEW_COLUMNS, Frame, whole_steps
+from kveil.summary.cells import MOMENT_TOP, TOP
+from kveil.summary.frame import FEW_COLUMNS, Frame
 from kveil.tuning import Tree as TreeTuning
 
 Floats = NDArray[np.float64]
@@ -132,16 +131,9 @@ class _Fit(Stages):
             fits = [t for t in (3, 2) if pool.spread(d, radius, 0.9 * pool.left / t) * (k / n) ** 2 <= 0.1 * radius**2]
             n_steps = fits[0] - 1 if fits else 0
             share = pool.left / (n_steps + 1)
-        noise = np.sqrt(pool.spread(d, radius, 0.95 * share))
-        most = max(k, min(4 * k, len(leaves.points) // 2))
-        k2 = most if noise == 0 else int(np.clip(np.floor(0.3 * n * radius / noise), k, most))
-        seeds = whole_steps(thorough_kmeans(leaves.points, leaves.weights, k2, self.rng), frame.reach).astype(np.float64)
-        bases, radii = np.zeros((k2, d), dtype=np.int64), np.full(k2, frame.radius, dtype=np.int64)
-        state = Residuals(frame, Centers(seeds, None), "projected", "centred", bases, radii)
-        found = self.view.means(state, 0.05 * share, 0.95 * share)
-        counts, means = np.where(found.is_weak, 0.0, found.counts), np.where(found.is_weak[:, None], 0.0, found.moves)
-        merged = Placed(means, counts, np.where(found.is_weak, self.view.reach, found.errors))
-        if k2 > k:
+        found = self.recovered(frame, leaves, outlook, share, thorough_kmeans)
+        merged = Placed(found.moves, found.counts, found.errors)
+        if len(found.counts) > k:
             merged = _merged(merged, k, self.rng)
         return merged._replace(centers=within(outlook.middle + merged.centers, self.view.reach)), n_steps
 

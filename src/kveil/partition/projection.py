@@ -15,5 +15,5 @@ def random_axes(n_columns: int, n_axes: int, rng: np.random.Generator, *, stretc
 
     stretch = sqrt(columns/axes) keeps the mean squared length of a vector; the longest then grow, so clip what comes out.
     """
-    directions, _ = np.linalg.qr(rng.standard_normal((n_columns, n_axes)))
+    directions, _ = np.linalg.qr(rng.standard_normal((n_columns, n_axes)))  # public randomness, no noise
     return np.asarray(np.rint(directions * stretch * 2**AXIS_BITS)).astype(np.int64)

@@ -89,7 +89,7 @@ def panels(size: Size, delta: float, images: Rows | None) -> list[Panel]:
 def gaussians(n: int, d: int, k: int, deviation: float) -> Rows:
     """A mixture with its centres on the sphere of radius 0.7, drawn back into the unit ball."""
     rng = np.random.default_rng(SEED)
-    places = rng.standard_normal((k, d))
+    places = rng.standard_normal((k, d))  # made-up places
     places *= 0.7 / np.linalg.norm(places, axis=1, keepdims=True)
     rows = places[rng.integers(0, k, n)] + deviation * rng.standard_normal((n, d))  # made-up rows, not noise for privacy
     return np.asarray(rows / np.maximum(1.0, np.linalg.norm(rows, axis=1, keepdims=True)))

@@ -7,9 +7,9 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from kveil.solve.swaps import swapped
 
-MOST_DISTANCES = 2**24  # beyond it a table of all distances would fill the memory, and swaps bring little
+Floats = NDArray[np.float64]
 
 
 def thorough_kmeans(points: Floats, weights: Floats, n_clusters: int, rng: np.random.Generator) -> Floats:
@@ -22,9 +22,9 @@ def thorough_kmeans(points: Floats, weights: Floats, n_clusters: int, rng: np.ra
         return padded(points, n_clusters, rng)
     with threadpool_limits(1):  # on so few points threads wait for each other ten times as long as they work
         starts = (_lloyd(points, weights, _greedy(points, weights, n_clusters, rng), 12) for _ in range(6))
-        best, cost = min(starts, key=lambda run: run[1])
-        best, cost = _swapped(points, weights, best, cost, rng)
-        return _lloyd(points, weights, best, 50)[0]
+        best = min(starts, key=lambda run: run[1])
+        best = swapped(points, weights, best, "sqeuclidean", lambda start: _lloyd(points, weights, start, 8), rng)
+        return _lloyd(points, weights, best[0], 50)[0]
 
 
 def present(points: Floats, weights: Floats) -> tuple[Floats, Floats]:
@@ -58,25 +58,3 @@ def _lloyd(points: Floats, weights: Floats, start: Floats, steps: int) -> tuple[
         warnings.simplefilter("ignore")  # fewer distinct points than clusters is fine here
         run = KMeans(len(start), init=start, n_init=1, max_iter=steps, tol=1e-6).fit(points, sample_weight=weights)
     return np.asarray(run.cluster_centers_), float(run.inertia_)
-
-
-def _swapped(points: Floats, weights: Floats, best: Floats, cost: float, rng: np.random.Generator) -> tuple[Floats, float]:
-    """Drop a centre whose removal costs least, add a point drawn by squared distance, keep what is cheaper."""
-    k, failures = len(best), 0
-    for _ in range(60 if k > 1 and len(points) * k <= MOST_DISTANCES else 0):
-        apart = np.maximum((points**2).sum(1)[:, None] - 2 * points @ best.T + (best**2).sum(1), 0.0)
-        owner = apart.argmin(axis=1)
-        two = np.partition(apart, 1, axis=1)
-        loss = np.bincount(owner, weights * (two[:, 1] - two[:, 0]), minlength=k)
-        gone = int(rng.choice(np.argsort(loss)[: max(3, k // 8)]))
-        score = weights * two[:, 0]
-        if not score.sum() > 0:
-            break
-        new = points[rng.choice(len(points), p=score / score.sum())]
-        trial, trial_cost = _lloyd(points, weights, np.vstack([np.delete(best, gone, axis=0), new]), 8)
-        failures = 0 if trial_cost < cost * (1 - 1e-9) else failures + 1
-        if failures == 0:
-            best, cost = trial, trial_cost
-        elif failures > 12 + k // 4:
-            break
-    return best, cost

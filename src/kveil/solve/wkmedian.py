@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from kveil.solve.seeding import kvariates
-from kveil.solve.wkmeans import MOST_DISTANCES, padded, present
+from kveil.solve.swaps import swapped
+from kveil.solve.wkmeans import padded, present
 
 Floats = NDArray[np.float64]
 
@@ -25,9 +26,9 @@ def thorough_kmedian(points: Floats, weights: Floats, n_clusters: int, rng: np.r
     if len(points) <= n_clusters:
         return padded(points, n_clusters, rng)
     starts = (kvariates(points, n_clusters, weights=weights, divergence=Distance(), random_state=rng).centers for _ in range(6))
-    best, cost = min((_alternated(points, weights, start, 12) for start in starts), key=lambda run: run[1])
-    best, cost = _swapped(points, weights, best, cost, rng)
-    return _alternated(points, weights, best, 50)[0]
+    best = min((_alternated(points, weights, start, 12) for start in starts), key=lambda run: run[1])
+    best = swapped(points, weights, best, "euclidean", lambda start: _alternated(points, weights, start, 8), rng)
+    return _alternated(points, weights, best[0], 50)[0]
 
 
 def owners(points: Floats, centers: Floats) -> tuple[NDArray[np.intp], Floats]:
@@ -47,24 +48,3 @@ def _alternated(points: Floats, weights: Floats, start: Floats, rounds: int) -> 
         moved = np.asarray(members @ points) / np.where(total > 0, total, 1.0)[:, None]
         centers = np.where(total[:, None] > 0, moved, centers)
     return centers, float(weights @ owners(points, centers)[1])
-
-
-def _swapped(points: Floats, weights: Floats, best: Floats, cost: float, rng: np.random.Generator) -> tuple[Floats, float]:
-    """Drop a centre whose removal costs least, add a point drawn by distance, keep what is cheaper."""
-    k, failures = len(best), 0
-    for _ in range(60 if k > 1 and len(points) * k <= MOST_DISTANCES else 0):
-        apart = np.sqrt(np.maximum((points**2).sum(1)[:, None] - 2 * points @ best.T + (best**2).sum(1), 0.0))
-        two = np.partition(apart, 1, axis=1)
-        loss = np.bincount(apart.argmin(axis=1), weights * (two[:, 1] - two[:, 0]), minlength=k)
-        gone = int(rng.choice(np.argsort(loss)[: max(3, k // 8)]))
-        score = weights * two[:, 0]
-        if not score.sum() > 0:
-            break
-        new = points[rng.choice(len(points), p=score / score.sum())]
-        trial, trial_cost = _alternated(points, weights, np.vstack([np.delete(best, gone, axis=0), new]), 8)
-        failures = 0 if trial_cost < cost * (1 - 1e-9) else failures + 1
-        if failures == 0:
-            best, cost = trial, trial_cost
-        elif failures > 12 + k // 4:
-            break
-    return best, cost

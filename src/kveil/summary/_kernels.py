@@ -100,6 +100,18 @@ def add_lengths(rows: Any, edges: Any, counts: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
+def first_not_below(codes: Any, low: int, high: int, code: int) -> int:
+    """The first place in codes[low:high], which ascend, whose code is at least `code`; `high` if there is none."""
+    while low < high:
+        middle = (low + high) // 2
+        if codes[middle] < code:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
 def add_cells(rows: Any, half: Any, depth: Any, order: Any, kept: Any, new_bits: int, counts: Any) -> None:
     """Count rows in the children of kept cells. A cell is the bits of halvings in `order`; `depth` counts them by axis."""
     n_axes = half.shape[0]
@@ -116,15 +128,9 @@ def add_cells(rows: Any, half: Any, depth: Any, order: Any, kept: Any, new_bits:
             seen[a] -= 1
             code = (code << 1) | ((place[a] >> seen[a]) & 1)
         parent = code >> new_bits
-        low, high = 0, kept.shape[0]
-        while low < high:
-            middle = (low + high) // 2
-            if kept[middle] < parent:
-                low = middle + 1
-            else:
-                high = middle
-        if low < kept.shape[0] and kept[low] == parent:
-            counts[(low << new_bits) + (code & ((1 << new_bits) - 1))] += 1
+        found = first_not_below(kept, 0, kept.shape[0], parent)
+        if found < kept.shape[0] and kept[found] == parent:
+            counts[(found << new_bits) + (code & ((1 << new_bits) - 1))] += 1
 
 
 @njit(cache=True, nogil=True)
@@ -161,13 +167,7 @@ def find_cubes(rows: Any, low: Any, side: int, half: int, active: Any, ends: Any
                 code = (code << 1) | ((((y - low[a]) << level) // side) & 1)
             if level > depth:
                 break
-            left, right = ends[level - 1], ends[level]
-            while left < right:
-                middle = (left + right) // 2
-                if active[middle] < code:
-                    left = middle + 1
-                else:
-                    right = middle
+            left = first_not_below(active, ends[level - 1], ends[level], code)
             if left == ends[level] or active[left] != code:
                 code = -1
                 break
