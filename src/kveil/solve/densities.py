@@ -1,7 +1,7 @@
 """Where a centre is drawn, given its anchor: at it, around it, or anywhere in its group.
 
 `mean` and `variance` are what Theorem 2 of the k-variates++ paper needs, for every row as an anchor. Noise here is public: it
-comes from `random_state` and hides nothing. Private noise is drawn in `kveil.privatise.seeds`.
+comes from `random_state` and hides nothing. Private noise is drawn in `kveil.privatise`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Each round draws an anchor row (chooser), draws a centre around it (density), and updates how far every row, as seen by
 the probe, is from its nearest centre (divergence). All randomness here is public, and so must the points be. Private seeding
-(`kveil.privatise.seeds`) is the same loop over summaries of rows that stay where they are; its draws come from the vault.
+(`kveil.privatise`) is the same loop over summaries of rows that stay where they are; its draws come from the vault.
 """
 
 from __future__ import annotations
