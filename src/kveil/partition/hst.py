@@ -173,7 +173,7 @@ def _grow(divide: Divide, order: Integers, radii: list[float], diameter: int, le
         "level": np.array([len(radii)]), "radius": np.array([float(diameter)]), "gap": np.array([float(diameter)]),
         "start": np.array([0]), "stop": np.array([n]),
     }  # fmt: skip
-    child, far = np.empty(n, dtype=np.int32), np.empty(n)
+    child, far = np.empty(n, dtype=np.int32), np.zeros(n)
     active = np.flatnonzero(tree["stop"] > max(1, leaf_size))
     for level in range(len(radii) - 1, -1, -1):
         if not len(active):
