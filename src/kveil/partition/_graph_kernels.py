@@ -69,7 +69,15 @@ def number_children(rank: Any, members: Any, starts: Any, stops: Any, child: Any
 
 @njit(cache=True, nogil=True)
 def graph_medoids(
-    indptr: Any, heads: Any, lengths: Any, members: Any, starts: Any, stops: Any, radii: Any, anchors: Any, copies: Any,
+    indptr: Any,
+    heads: Any,
+    lengths: Any,
+    members: Any,
+    starts: Any,
+    stops: Any,
+    radii: Any,
+    anchors: Any,
+    copies: Any,
     chosen: Any,
 ) -> None:
     """Of every cell the member with the least sum of distances to anchors[c], members of it too; -1 ends a row of anchors.
