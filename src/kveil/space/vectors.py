@@ -178,22 +178,6 @@ class Manhattan(Vectors):
             )
 
 
-def diameter(low: ArrayLike, high: ArrayLike, *, norm: int = 2) -> float:
-    """How far two points may be apart if every column lies in its public range: the diagonal of the box.
-
-    norm: 2 for Euclidean distances, 1 for Manhattan.
-
-    >>> diameter([0.0, 0.0], [3.0, 4.0])
-    5.0
-    """
-    lows, highs = np.atleast_1d(np.asarray(low, dtype=np.float64)), np.atleast_1d(np.asarray(high, dtype=np.float64))
-    if lows.shape != highs.shape or lows.ndim != 1 or not (np.isfinite(lows) & np.isfinite(highs) & (lows <= highs)).all():
-        raise InvalidValue("low and high must be finite, one number a column each, and low <= high.")
-    if norm not in (1, 2):
-        raise InvalidValue("norm must be 2 (Euclidean) or 1 (Manhattan).")
-    return float(np.linalg.norm(highs - lows, ord=norm))
-
-
 def _table(points: ArrayLike) -> Floats:
     found = np.asarray(points)
     if found.dtype.kind not in "iufb":
@@ -218,7 +202,7 @@ def _step(width: float, bits: int) -> float:
     """The smallest power of two of which `width` holds at most 2**bits - 2, so that rounding stays within 2**bits - 1."""
     if width == 0:
         return 1.0
-    step = 2.0 ** max(ceil(log2(width)) - bits - 1, -1000)
+    step = 2.0 ** max(ceil(log2(width)) - bits - 1, -1020)
     while width > step * (2**bits - 2):
         step *= 2
     return step
