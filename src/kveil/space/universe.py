@@ -48,7 +48,7 @@ class Space(Protocol):
         """
 
     def locate(self, rows: Any) -> NDArray[np.int64]:
-        """The point each demand row stands for. Row by row; what rows hold never raises: at worst they stand for point 0."""
+        """The point each demand row stands for. Row by row; what rows hold never raises: what is no number is point 0."""
 
     def locations(self) -> NDArray[np.int64]:
         """For every point the smallest point at distance 0 from it: duplicates share one."""

@@ -49,20 +49,20 @@ class Vectors(Dense):
     def locate(self, rows: Any) -> NDArray[np.int64]:
         """Rows (m, d) are coordinates and stand for the nearest point, ties to the smallest; (m,) are point numbers.
 
-        Coordinates are first moved into the box of the points and rounded to the grid. A row with NaN or infinity is point 0.
+        Coordinates are first moved into the box of the points and rounded to the grid; a row with NaN or infinity is its middle.
         """
         table = np.asarray(rows)
         if table.ndim < 2:
             return super().locate(table)
         if table.ndim != 2 or table.shape[1] != self.n_columns or table.dtype.kind not in "iufb":
             raise InvalidValue(f"demand must be rows of {self.n_columns} numbers, as the points are, or flat point numbers.")
-        found = np.zeros(len(table), dtype=np.int64)
+        found = np.empty(len(table), dtype=np.int64)
         with np.errstate(all="ignore"):  # what rows hold never warns
             for start in range(0, len(table), ROWS):
                 block = table[start : start + ROWS].astype(np.float64)
-                is_place = np.isfinite(block).all(axis=1)
-                inside = np.clip(block[is_place], self._low, self._high)
-                found[start : start + ROWS][is_place] = self._finder.closest(self._encode(inside))
+                block[~np.isfinite(block).all(axis=1)] = self._low / 2 + self._high / 2
+                inside = np.clip(block, self._low, self._high)
+                found[start : start + ROWS] = self._finder.closest(self._encode(inside))
         return found
 
     def locations(self) -> NDArray[np.int64]:
