@@ -83,6 +83,11 @@ def _check_tuning(task: Task) -> None:
     tuning, d = task.tuning, task.domain.n_columns
     if tuning.steps is not None and check_count("tuning.steps", tuning.steps) > MOST_STEPS:
         raise InvalidValue(f"tuning.steps must be at most {MOST_STEPS}: with more, each has too little budget to be drawn.")
+    if tuning.steps is not None and task.is_sparse and d > FEW_COLUMNS:
+        raise InvalidValue(
+            f"tuning.steps is for dense rows: sparse ones of more than {FEW_COLUMNS} columns have no relative steps. Leave it "
+            "out."
+        )
     if tuning.nonzeros is not None:
         check_count("tuning.nonzeros", tuning.nonzeros)
         if not task.is_sparse:
@@ -95,6 +100,10 @@ def _check_tuning(task: Task) -> None:
             raise InvalidValue('frame="pca" needs dense rows: a released matrix of moments is dense. Use frame="random".')
         if task.epsilon is not None and not task.delta:
             raise InvalidValue('frame="pca" draws Gaussian noise, which is not pure. Pass delta > 0, or use frame="random".')
+        if task.epsilon is not None and d <= FEW_COLUMNS:
+            raise InvalidValue(
+                f'frame="pca" is for more than {FEW_COLUMNS} columns: with {d} the tree sees them all. Use frame="random".'
+            )
         if d > MOST_PCA_COLUMNS:
             raise InvalidValue(
                 f'frame="pca" releases a number for every pair of columns, and {d} are too many: at most {MOST_PCA_COLUMNS}. '
@@ -110,18 +119,30 @@ class _Fit(Stages):
         if not outlook.has_signal:
             return one_mean(view, outlook.middle, outlook.radius, outlook.n, outlook.doubt)
         self.k = outlook.n_centers
+        placed, notes = _filled(self._of_few_columns(outlook) if self.is_low else self._of_leaves(outlook), view.k)
+        return view.found(placed.centers, shares(placed.counts), placed.errors, notes)
+
+    def _of_few_columns(self, outlook: Outlook) -> Placed:
+        """Centres of one grid, whose own doubt about them decides how far a step may move them."""
+        progress("counting cells", 2, 5)
+        cells = self.histogram(outlook)
+        progress("recovering centres", 4, 5)
+        centers = within(cells.centers(self.k, self.rng), self.view.reach)
+        doubts = cells.doubts(centers)
+        placed = Placed(centers, np.ones(self.k), np.sqrt(doubts))
+        return relative_steps(self.view, placed, self.tuning.steps or 1, doubts)
+
+    def _of_leaves(self, outlook: Outlook) -> Placed:
+        """Centres of the leaves of a tree, in all columns, and steps."""
         frame, leaves = self.leaves(outlook)
         progress("recovering centres", 4, 5)
         placed, n_steps = self._recovered(frame, leaves, outlook) if self.is_projected else self._seeded(leaves, outlook)
-        placed, notes = _filled(relative_steps(view, placed, n_steps), view.k)
-        return view.found(placed.centers, shares(placed.counts), placed.errors, notes)
+        return relative_steps(self.view, placed, n_steps)
 
     def _seeded(self, leaves: Leaves, outlook: Outlook) -> tuple[Placed, int]:
         """Centres of the leaves themselves, where the tree sees all columns. Nothing tells yet how far off they are."""
         centers = outlook.middle + thorough_kmeans(leaves.points, leaves.weights, self.k, self.rng)
-        return Placed(centers, np.ones(self.k), np.full(self.k, float(self.view.reach))), self.tuning.steps or (
-            1 if self.is_low else 2
-        )
+        return Placed(centers, np.ones(self.k), np.full(self.k, float(self.view.reach))), self.tuning.steps or 2
 
     def _recovered(self, frame: Frame, leaves: Leaves, outlook: Outlook) -> tuple[Placed, int]:
         """Centres in all columns from clusters found in the projection, and how many relative steps are left for them."""
