@@ -63,7 +63,7 @@ class Tree:
         self.pool = Pool(task.epsilon, task.delta, task.relation, task.unit, is_pure=is_pure)
         # Judged here, from public parameters, so that no draw in the middle of a fit can be refused.
         length = max(task.domain.n_columns**0.5 * max(task.domain.top, TOP) + 2, MOMENT_TOP**2)
-        widest = self.pool.spread(1, length, 0.02 * 3 / max(3, task.tuning.steps or 3)) ** 0.5
+        widest = self.pool.spread(1, length, 0.02 * 3 / max(4, task.tuning.steps or 4)) ** 0.5
         if self.pool.kind != "none" and (self.pool.total * UNIT < LEAST_UNITS or widest > WIDEST):
             raise InvalidValue(
                 'this budget is too small for method="tree", which shares it out in many draws. Raise epsilon, or try "mean".'
@@ -147,7 +147,7 @@ class _Fit(Stages):
     def _recovered(self, frame: Frame, leaves: Leaves, outlook: Outlook) -> tuple[Placed, int]:
         """Centres in all columns from clusters found in the projection, and how many relative steps are left for them."""
         k, d, pool, n, radius = self.k, self.d, self.pool, outlook.n, outlook.radius
-        share, n_steps = pool.left / 3, self.tuning.steps or 3
+        share, n_steps = pool.left / 3, self.tuning.steps or 4
         if self.is_pure:
             fits = [t for t in (3, 2) if pool.spread(d, radius, 0.9 * pool.left / t) * (k / n) ** 2 <= 0.1 * radius**2]
             n_steps = fits[0] - 1 if fits else 0
