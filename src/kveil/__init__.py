@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kveil.privatise.bounds import find_bounds
     from kveil.release import Release, load
     from kveil.source import Source, inspect, read
+    from kveil.space.callable import Metric
     from kveil.space.graph import Graph
     from kveil.space.matrix import Precomputed
     from kveil.space.vectors import Euclidean, Manhattan
@@ -27,6 +28,7 @@ _HOMES = {
     "Guarantee": "kveil.kernel.loss",
     "Ledger": "kveil.kernel.ledger",
     "Manhattan": "kveil.space.vectors",
+    "Metric": "kveil.space.callable",
     "Precomputed": "kveil.space.matrix",
     "PrivacyUnit": "kveil.kernel.loss",
     "PrivateKMeans": "kveil.models.private_kmeans",
@@ -40,8 +42,8 @@ _HOMES = {
 }
 
 __all__ = [
-    "Euclidean", "Graph", "Guarantee", "Ledger", "Manhattan", "Precomputed", "PrivacyUnit", "PrivateKMeans", "PrivateKMedian",
-    "Release", "Source", "__version__", "find_bounds", "inspect", "load", "read",
+    "Euclidean", "Graph", "Guarantee", "Ledger", "Manhattan", "Metric", "Precomputed", "PrivacyUnit", "PrivateKMeans",
+    "PrivateKMedian", "Release", "Source", "__version__", "find_bounds", "inspect", "load", "read",
 ]  # fmt: skip
 
 
