@@ -30,7 +30,10 @@ class Space(Protocol):
     n_points: int
     diameter: int  # public upper bound of every distance, in steps
     step: float  # length of one step, in the units of the user
-    points: NDArray[np.float64] | None  # coordinates, where the universe has them
+
+    @property
+    def points(self) -> NDArray[np.float64] | None:
+        """Coordinates, where the universe has them."""
 
     def distances(self, sources: ArrayLike, targets: ArrayLike | None = None) -> Distances:
         """One row a source, one column a target; all points if no targets are given."""
@@ -48,7 +51,7 @@ class Space(Protocol):
         """
 
     def locate(self, rows: Any) -> NDArray[np.int64]:
-        """The point each demand row stands for. Row by row; what rows hold never raises: at worst they stand for point 0."""
+        """The point each demand row stands for. Row by row; what rows hold never raises: what is no number is point 0."""
 
     def locations(self) -> NDArray[np.int64]:
         """For every point the smallest point at distance 0 from it: duplicates share one."""
@@ -143,7 +146,7 @@ def capped(truncate: float | None) -> float:
 
 def power_of_two(most: float) -> float:
     """The largest power of two that is at most `most`: dividing by it is exact."""
-    return float(2.0 ** max(floor(log2(most)), -1000))
+    return float(2.0 ** max(floor(log2(most)), -1020))
 
 
 def seal(*arrays: NDArray[Any]) -> None:
