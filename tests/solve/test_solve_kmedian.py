@@ -116,11 +116,11 @@ def test_fixed_point_weights_keep_whole_numbers_and_round_others_finely():
     whole = Demand.weighted([3.0, 0.0, 5.0])
     assert (whole.indices.tolist(), whole.weights.tolist(), whole.unit) == ([0, 2], [3, 5], 1.0)
     rng = np.random.default_rng(0)
-    for scale in (1e-9, 1.0, 1e12):
+    for scale in (1e-300, 1e-9, 1.0, 1e12, 1e308):
         weights = scale * rng.random(1000)
         demand = Demand.weighted(weights)
         assert 2**29 < demand.total <= 2**30 + 1000
-        assert np.abs(demand.weights * demand.unit - weights).max() <= weights.sum() * 2.0**-29
+        assert np.abs(demand.weights * demand.unit - weights).max() <= 1000 * scale * 2.0**-29
     repeated = Demand.of([4, 1, 4], [1, 2, 3])
     assert (repeated.indices.tolist(), repeated.weights.tolist()) == ([1, 4], [2, 4])
 
