@@ -35,7 +35,7 @@ def literal_cells(apart, perm, radii, most):
                 carved.append((left[0], ball))
                 left = [u for u in left if u not in ball]
             for u in left:
-                min(carved, key=lambda cell: apart[cell[0], u])[1].append(u)  # noqa: B023
+                min(carved, key=lambda cell: apart[cell[0], u])[1].append(u)
             if len(carved) == 1:
                 cells[number] = (members, cells[number][1], cells[number][2], level)
                 now.append(number)

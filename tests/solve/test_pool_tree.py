@@ -34,10 +34,13 @@ def membership(tree):
 def test_two_passes_are_dense_weighted_least_squares(seed, n, is_total_known):
     tree = some_tree(seed, n)
     counts, variances = noisy(tree, seed)
-    rows, target, deviations = membership(tree), counts.copy(), np.sqrt(variances)
-    target[0], deviations[0] = 17.5, 1e-6  # a known total is a measurement with hardly any noise, an unknown one is none
-    used = slice(0 if is_total_known else 1, None)
-    leaves = np.linalg.lstsq(rows[used] / deviations[used, None], target[used] / deviations[used], rcond=None)[0]
+    rows = membership(tree)
+    scaled = rows[1:] / np.sqrt(variances[1:, None])  # the root is not measured
+    normal, right = scaled.T @ scaled, scaled.T @ (counts[1:] / np.sqrt(variances[1:]))
+    if is_total_known:  # with a multiplier for the sum of all leaves
+        ones = np.ones((len(normal), 1))
+        normal, right = np.block([[normal, ones], [ones.T, np.zeros((1, 1))]]), np.append(right, 17.5)
+    leaves = np.linalg.solve(normal, right)[: rows.shape[1]]
     found = consistent_counts(tree, counts, variances, total=17.5 if is_total_known else None, may_be_negative=True)
     assert found == pytest.approx(rows @ leaves, abs=1e-8)
 
