@@ -12,6 +12,7 @@ from kveil._version import __version__
 if TYPE_CHECKING:
     from kveil.kernel.ledger import Ledger
     from kveil.kernel.loss import Guarantee, PrivacyUnit
+    from kveil.models.kmedian import KMedian
     from kveil.models.private_kmeans import PrivateKMeans
     from kveil.models.private_kmedian import PrivateKMedian
     from kveil.privatise.bounds import find_bounds
@@ -26,6 +27,7 @@ _HOMES = {
     "Euclidean": "kveil.space.vectors",
     "Graph": "kveil.space.graph",
     "Guarantee": "kveil.kernel.loss",
+    "KMedian": "kveil.models.kmedian",
     "Ledger": "kveil.kernel.ledger",
     "Manhattan": "kveil.space.vectors",
     "Metric": "kveil.space.callable",
@@ -42,7 +44,7 @@ _HOMES = {
 }
 
 __all__ = [
-    "Euclidean", "Graph", "Guarantee", "Ledger", "Manhattan", "Metric", "Precomputed", "PrivacyUnit", "PrivateKMeans",
+    "Euclidean", "Graph", "Guarantee", "KMedian", "Ledger", "Manhattan", "Metric", "Precomputed", "PrivacyUnit", "PrivateKMeans",
     "PrivateKMedian", "Release", "Source", "__version__", "find_bounds", "inspect", "load", "read",
 ]  # fmt: skip
 
