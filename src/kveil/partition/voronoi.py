@@ -1,0 +1,95 @@
+"""A flat partition of a finite public universe: every point goes to the nearest of m sites that are spread over it.
+
+Everything here is public: no row of a demand is looked at, so any choice is free. Sites are spread by k-median++ and then
+moved to the middles of their cells, which makes cells round and of like width.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from kveil.space.universe import Space
+
+Labels = NDArray[np.int32]
+Indices = NDArray[np.int64]
+Rng = np.random.Generator
+
+ROUNDS, MANY, ROUNDS_IF_MANY = 3, 1500, 1  # rounds of moving sites; with many cells the first spread is nearly as good
+MEMBERS = 256  # points of a cell that are looked at for its middle
+BATCH = 64  # draws from one table of probabilities
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """owner: the cell of every point (n,). sites: the point in the middle of every cell (m,). groups: neighbouring cells that
+    are judged together (m,). sizes: how many points a cell has (m,), at least one each."""
+
+    owner: Labels
+    sites: Indices
+    groups: Labels
+    sizes: Indices
+
+
+def voronoi(space: Space, n_cells: int, rng: Rng) -> Cells:
+    """`n_cells` cells of `space`, or a few less where some turn out empty; at most one for every location."""
+    sites, owner = divided(space, np.unique(space.locations()), n_cells, rng)
+    _, groups = divided(space, sites, ceil(sqrt(len(sites))), rng)
+    return Cells(owner, sites, groups[sites], np.bincount(owner, minlength=len(sites)))
+
+
+def divided(space: Space, pool: Indices, n_cells: int, rng: Rng) -> tuple[Indices, Labels]:
+    """Sites among the points of `pool`, which lie apart from each other, and the nearest site of every point of `space`.
+
+    Cells without a point of the pool are dropped.
+    """
+    if n_cells >= len(pool):
+        sites = pool
+    else:
+        sites = spread(space, pool, n_cells, rng)
+        for _ in range(ROUNDS_IF_MANY if n_cells > MANY else ROUNDS):
+            sites = _middles(space, pool, space.nearest(sites)[0], rng)
+    owner = space.nearest(sites)[0]
+    kept = np.unique(owner[pool])
+    if len(kept) < len(sites):
+        sites = sites[kept]
+        owner = space.nearest(sites)[0]
+    return sites, owner
+
+
+def spread(space: Space, pool: Indices, n_sites: int, rng: Rng) -> Indices:
+    """k-median++ on the points of `pool`: the first site anywhere, each next one by its distance to those before.
+
+    Draws come in batches from one table of distances; a draw whose distance has shrunk since is kept with probability new
+    over old, so the law is exactly that of drawing one by one, with one table for many draws.
+    """
+    best, owner = np.full(space.n_points, space.diameter + 1, dtype=np.int32), np.full(space.n_points, -1, dtype=np.int32)
+    sites = [int(pool[rng.integers(len(pool))])]
+    space.claim(sites[0], 0, best, owner)
+    while len(sites) < n_sites:
+        table = best[pool].astype(np.int64)
+        cumulative = np.cumsum(table)
+        draws = np.searchsorted(cumulative, rng.integers(cumulative[-1], size=BATCH), side="right")
+        for place, height in zip(draws.tolist(), rng.integers(table[draws]).tolist(), strict=True):
+            if height < best[pool[place]] and len(sites) < n_sites:
+                space.claim(int(pool[place]), len(sites), best, owner)
+                sites.append(int(pool[place]))
+    return np.array(sites, dtype=np.int64)
+
+
+def _middles(space: Space, pool: Indices, owner: Labels, rng: Rng) -> Indices:
+    """Of every cell that has points of the pool the one with the least sum of distances to some of the others."""
+    order = np.argsort(owner[pool], kind="stable")
+    starts = np.flatnonzero(np.diff(owner[pool][order])) + 1
+    return np.array([_middle(space, pool[members], rng) for members in np.split(order, starts)], dtype=np.int64)
+
+
+def _middle(space: Space, members: Indices, rng: Rng) -> int:
+    if len(members) > MEMBERS:
+        members = rng.choice(members, MEMBERS, replace=False)
+    return int(members[space.distances(members, members).sum(axis=0, dtype=np.int64).argmin()])
