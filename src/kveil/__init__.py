@@ -17,10 +17,15 @@ if TYPE_CHECKING:
     from kveil.privatise.bounds import find_bounds
     from kveil.release import Release, load
     from kveil.source import Source, inspect, read
+    from kveil.space.matrix import Precomputed
+    from kveil.space.vectors import Euclidean, Manhattan
 
 _HOMES = {
+    "Euclidean": "kveil.space.vectors",
     "Guarantee": "kveil.kernel.loss",
     "Ledger": "kveil.kernel.ledger",
+    "Manhattan": "kveil.space.vectors",
+    "Precomputed": "kveil.space.matrix",
     "PrivacyUnit": "kveil.kernel.loss",
     "PrivateKMeans": "kveil.models.private_kmeans",
     "PrivateKMedian": "kveil.models.private_kmedian",
@@ -33,8 +38,8 @@ _HOMES = {
 }
 
 __all__ = [
-    "Guarantee", "Ledger", "PrivacyUnit", "PrivateKMeans", "PrivateKMedian", "Release", "Source", "__version__", "find_bounds",
-    "inspect", "load", "read",
+    "Euclidean", "Guarantee", "Ledger", "Manhattan", "Precomputed", "PrivacyUnit", "PrivateKMeans", "PrivateKMedian", "Release",
+    "Source", "__version__", "find_bounds", "inspect", "load", "read",
 ]  # fmt: skip
 
 
