@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from kveil.errors import InvalidValue
 from kveil.kernel.ledger import Ledger
-from kveil.kernel.loss import Relation
+from kveil.kernel.loss import PrivacyUnit, Relation
 from kveil.models._curator import CuratorModel
 from kveil.models._method import Method
-from kveil.models._task import check_choice
+from kveil.models._task import check_choice, check_count
+from kveil.models._universe import PUBLIC_UNIVERSE, UniverseTask, as_column, check_meant, check_start, check_universe
+from kveil.models.counts import Counts
+from kveil.models.local_search import LocalSearch
 from kveil.models.medians import CandidateMedians, PublicStart, TreeMedians
+from kveil.source import Source
+from kveil.space.places import Places
+from kveil.space.universe import Space
 from kveil.tuning import KMedian
 
 Number = float | ArrayLike
 METHODS: dict[str, type[Method]] = {"tree": TreeMedians, "candidates": CandidateMedians, "weiszfeld": PublicStart}
+UNIVERSE_METHODS: dict[str, type[Method]] = {"counts": Counts, "local-search": LocalSearch}
 
 
 class PrivateKMedian(CuratorModel):

@@ -18,7 +18,8 @@ from kveil.space.universe import Space
 class Places:
     """Rows of one column are indices of points, rows of as many columns as the points have are coordinates.
 
-    What is no index (NaN, negative, a fraction, too large) is point 0; coordinates are the nearest point: see `Space.locate`.
+    What is no index (NaN, negative, a fraction, too large) is point 0. Coordinates are the nearest point, ties to the smallest
+    index, as `Space.locate` says; a row with NaN or infinity is in the middle of all points.
     """
 
     bits = 1  # rows are counted, their codes are never added up: no number of rows could overflow a sum of them
@@ -32,11 +33,16 @@ class Places:
                 "with kveil.read(demand, columns=[...])."
             )
         self.space, self.n_columns = space, n_columns
+        points = space.points
+        self._middle = None if points is None or n_columns == 1 else points.min(axis=0) / 2 + points.max(axis=0) / 2
 
     def encode(self, rows: Any) -> NDArray[np.int32]:
         """The point of every row, (n,)."""
         with np.errstate(all="ignore"):  # what rows hold never warns, whatever this process has set
-            return np.asarray(self.space.locate(rows), dtype=np.int32)
+            if self._middle is None:
+                return self.space.locate(rows[:, 0]).astype(np.int32)
+            is_place = np.isfinite(rows).all(axis=1, keepdims=True)
+            return self.space.locate(np.where(is_place, rows, self._middle)).astype(np.int32)
 
     def encode_sparse(self, rows: Any) -> NoReturn:
         raise InvalidValue("a demand is one index, or one place, a row: a sparse matrix has neither. Pass an array of indices.")
