@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from kveil.privatise.bounds import find_bounds
     from kveil.release import Release, load
     from kveil.source import Source, inspect, read
+    from kveil.space.graph import Graph
     from kveil.space.matrix import Precomputed
     from kveil.space.vectors import Euclidean, Manhattan
 
 _HOMES = {
     "Euclidean": "kveil.space.vectors",
+    "Graph": "kveil.space.graph",
     "Guarantee": "kveil.kernel.loss",
     "Ledger": "kveil.kernel.ledger",
     "Manhattan": "kveil.space.vectors",
@@ -38,8 +40,8 @@ _HOMES = {
 }
 
 __all__ = [
-    "Euclidean", "Guarantee", "Ledger", "Manhattan", "Precomputed", "PrivacyUnit", "PrivateKMeans", "PrivateKMedian", "Release",
-    "Source", "__version__", "find_bounds", "inspect", "load", "read",
+    "Euclidean", "Graph", "Guarantee", "Ledger", "Manhattan", "Precomputed", "PrivacyUnit", "PrivateKMeans", "PrivateKMedian",
+    "Release", "Source", "__version__", "find_bounds", "inspect", "load", "read",
 ]  # fmt: skip
 
 
