@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kveil.errors import InvalidType, InvalidValue
 from kveil.kernel.loss import PrivacyUnit, Relation
-from kveil.models._method import Facts
-from kveil.models._task import check_choice
+from kveil.models._method import Facts, Found, shares
+from kveil.models._task import check_choice, check_count
+from kveil.solve.demand import Demand
+from kveil.solve.kmedian import solve_kmedian
 from kveil.solve.loss import Objective
 from kveil.space.places import Places
 from kveil.space.universe import Space, Universe
@@ -20,6 +22,7 @@ from kveil.space.universe import Space, Universe
 Integers = NDArray[np.int64]
 
 INITS = ("auto", "hst", "k-median++", "random")
+RESTARTS, LARGE = 3, 20_000  # of the search; one in universes of more points, where it takes longest
 PUBLIC_UNIVERSE = "the universe, its order and its distances were fixed without looking at the demand"
 
 
@@ -57,9 +60,22 @@ class UniverseTask:
             "relation": self.relation,
             **({} if init == "auto" else {"init": init}),
             **({} if self.n_steps is None else {"n_steps": self.n_steps}),
-            **({} if self.expected_rows is None else {"expected_rows": float(self.expected_rows)}),
             "tuning": asdict(self.tuning),
         }
+
+
+def found_points(
+    task: UniverseTask, weights: NDArray[np.float64], rng: np.random.Generator, notes: tuple[str, ...] = ()
+) -> Found:
+    """An ordinary search for centres of weights (n,), public by now, and the shares of the weight near each."""
+    space, k = task.universe, task.n_clusters
+    if not weights.any():
+        weights = np.ones(space.n_points)
+    restarts = RESTARTS if space.n_points <= LARGE else 1
+    demand = Demand.weighted(weights)
+    centers = solve_kmedian(space, demand, k, rng, objective=task.objective, n_restarts=restarts).centers
+    near = np.bincount(space.nearest(centers)[0], weights, minlength=k).astype(np.float64)
+    return Found(centers, shares(near), notes)
 
 
 class OnUniverse:
@@ -72,18 +88,24 @@ class OnUniverse:
         return Places.bits
 
 
-def check_universe(universe: Any, n_clusters: int) -> Space:
+def check_universe(universe: Any) -> Space:
     if not isinstance(universe, Universe):
         raise InvalidType(
             "universe must be a public universe of kveil: Euclidean, Manhattan, Precomputed, Graph or Metric. Plain coordinates "
             "become one by kveil.Euclidean(points)."
         )
+    space: Any = universe
+    return cast(Space, space)
+
+
+def check_centers(value: Any, universe: Space) -> int:
+    n_clusters = check_count("n_clusters", value)
     if n_clusters > universe.n_points:
         raise InvalidValue(
             f"n_clusters is {n_clusters} and the universe has {universe.n_points} point(s), of which centres are chosen. Ask for "
             "fewer centres, or give a larger universe."
         )
-    return universe
+    return n_clusters
 
 
 def check_start(init: Any, n_clusters: int, n_points: int) -> str | Integers:
@@ -91,9 +113,8 @@ def check_start(init: Any, n_clusters: int, n_points: int) -> str | Integers:
     if isinstance(init, str):
         return str(check_choice("init", init, INITS))
     start = np.asarray(init)
-    if start.dtype.kind not in "iu" or start.shape != (n_clusters,) or not (0 <= start.min() and start.max() < n_points):
-        start = None
-    if start is None or len(np.unique(start)) < n_clusters:
+    is_points = start.dtype.kind in "iu" and start.shape == (n_clusters,) and len(np.unique(start)) == n_clusters
+    if not is_points or start.min() < 0 or start.max() >= n_points:
         raise InvalidValue(
             f"init must be one of {', '.join(map(repr, INITS))}, or {n_clusters} different public points of the universe, by "
             "index. Points picked by the demand are not public."

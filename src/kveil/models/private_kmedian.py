@@ -15,14 +15,24 @@ from kveil.kernel.loss import PrivacyUnit, Relation
 from kveil.models._curator import CuratorModel
 from kveil.models._method import Method
 from kveil.models._task import check_choice, check_count
-from kveil.models._universe import PUBLIC_UNIVERSE, UniverseTask, as_column, check_meant, check_start, check_universe
+from kveil.models._universe import (
+    PUBLIC_UNIVERSE,
+    UniverseTask,
+    as_column,
+    check_centers,
+    check_meant,
+    check_start,
+    check_universe,
+)
 from kveil.models.counts import Counts
 from kveil.models.local_search import LocalSearch
 from kveil.models.medians import CandidateMedians, PublicStart, TreeMedians
 from kveil.source import Source
 from kveil.space.places import Places
 from kveil.space.universe import Space
+from kveil.tuning import Counts as CountsTuning
 from kveil.tuning import KMedian
+from kveil.tuning import LocalSearch as LocalSearchTuning
 
 Number = float | ArrayLike
 METHODS: dict[str, type[Method]] = {"tree": TreeMedians, "candidates": CandidateMedians, "weiszfeld": PublicStart}
@@ -78,8 +88,8 @@ class PrivateKMedian(CuratorModel):
     ((2, 2), 1.0)
     """
 
-    methods: ClassVar[Mapping[str, type[Method]]] = METHODS
     scaling = None  # distances are in the units of the data
+    center_indices_: NDArray[np.int64]
 
     def __init__(
         self,
@@ -87,18 +97,18 @@ class PrivateKMedian(CuratorModel):
         *,
         epsilon: float = 1.0,
         delta: float = 0.0,
-        universe: None = None,
+        universe: Space | None = None,
         bounds: tuple[Number, Number] | Mapping[str, tuple[float, float]] | None = None,
         center: Number | None = None,
         radius: float | None = None,
-        method: Literal["auto", "tree", "candidates", "weiszfeld"] = "auto",
-        init: Literal["auto", "packing", "spread"] | ArrayLike = "auto",
+        method: Literal["auto", "tree", "candidates", "weiszfeld", "counts", "local-search"] = "auto",
+        init: Literal["auto", "packing", "spread", "hst", "k-median++", "random"] | ArrayLike = "auto",
         objective: Literal["k-median", "k-means"] = "k-median",
         n_steps: int | None = None,
         expected_rows: float | None = None,
         relation: Relation = "add-remove",
         ledger: Ledger | str | os.PathLike[str] | None = None,
-        tuning: KMedian | None = None,
+        tuning: KMedian | CountsTuning | LocalSearchTuning | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -118,29 +128,111 @@ class PrivateKMedian(CuratorModel):
         self.tuning = tuning
         self.random_state = random_state
 
+    @property
+    def methods(self) -> Mapping[str, type[Method]]:
+        return METHODS if self.universe is None else UNIVERSE_METHODS
+
     def score(self, X: Any, y: Any = None) -> float:
-        """Minus the k-median cost of the rows: the sum of distances to the nearest centre. Not private."""
-        return -float(sum(self._nearest(rows).sum() for rows in self._rows(X)))
+        """Minus the cost of the rows: the sum of distances to the nearest centre (squared, for k-means). Not private."""
+        power = 2 if self.objective == "k-means" else 1
+        return -float(sum((self._nearest(rows) ** power).sum() for rows in self._rows(X)))
 
     def _pick(self, is_sparse: bool) -> tuple[str, str]:
+        check_choice("objective", self.objective, ("k-median", "k-means"))
         if self.universe is not None:
+            self._check_universe(is_sparse)
+        else:
+            self._check_rows(is_sparse)
+        return super()._pick(is_sparse)
+
+    def _check_universe(self, is_sparse: bool) -> None:
+        if is_sparse:
+            raise InvalidValue("a demand is one index, or one place, a row: a sparse matrix has neither. Pass an array of indices.")
+        if self.bounds is not None or self.center is not None or self.radius is not None:
             raise InvalidValue(
-                "a universe is not taken yet: this version finds medians of rows with coordinates. Leave universe=None, and give "
-                "bounds, or center and radius, for the columns."
+                "a universe is its own domain: rows become its points, and nothing is clipped. Leave out bounds, center and radius."
             )
-        if check_choice("objective", self.objective, ("k-median", "k-means")) == "k-means":
+        if self.method in METHODS:
+            raise InvalidValue(
+                f'method="{self.method}" looks for centres anywhere in space. On a universe use "counts" or "local-search".'
+            )
+
+    def _check_rows(self, is_sparse: bool) -> None:
+        if self.objective == "k-means":
             raise InvalidValue(
                 'objective="k-means" for rows with coordinates is kveil.PrivateKMeans, which is made for it. Use that class.'
             )
+        if self.method in UNIVERSE_METHODS:
+            raise InvalidValue(
+                f'method="{self.method}" chooses centres among the points of a public universe. Pass universe=kveil.Graph(...), '
+                'Euclidean(...) or another, or use method="auto".'
+            )
         if is_sparse:
             raise InvalidValue("PrivateKMedian takes dense rows: sparse ones are not supported. Pass X.toarray(), if it fits.")
-        return super()._pick(is_sparse)
 
     def _pointed(self) -> tuple[str, str] | None:
+        if self.universe is not None:
+            return super()._pointed()
         return ("weiszfeld", "init belongs to it") if "init" in self._options() else None
 
     def _auto(self, is_sparse: bool) -> tuple[str, str]:
+        if self.universe is not None:
+            return "counts", "it measured far better than private swaps at equal epsilon"
         return "tree", "it measured better than candidates on contaminated mixtures"
+
+    def _source(self, X: Any) -> Source:
+        if self.universe is None:
+            return super()._source(X)
+        check_meant(X, check_universe(self.universe))
+        return super()._source(as_column(X))
+
+    def _width(self) -> int | None:
+        return super()._width() if self.universe is None else 1  # charges do not depend on it
+
+    def _assumptions(self) -> tuple[str, ...]:
+        return () if self.universe is None else (PUBLIC_UNIVERSE,)
+
+    def _task(
+        self, used: str, n_features: int, unit: PrivacyUnit, names: tuple[str, ...] | None = None, max_rows: int = 2**40,
+        *, is_sparse: bool = False,
+    ) -> Any:  # fmt: skip
+        if self.universe is None:
+            return super()._task(used, n_features, unit, names, max_rows, is_sparse=is_sparse)
+        space = check_universe(self.universe)
+        n_clusters = check_centers(self.n_clusters, space)
+        epsilon, delta, rows = self._terms()
+        return UniverseTask(
+            n_clusters, epsilon, delta, Places(space, n_features), self.objective, self.relation, unit,
+            self.methods[used].tuning() if self.tuning is None else self.tuning, max_rows,
+            n_steps=None if self.n_steps is None else check_count("n_steps", self.n_steps),
+            init=check_start(self.init, n_clusters, space.n_points), expected_rows=rows,
+            is_zcdp=bool(delta) and self._rule() == "zcdp",
+        )  # fmt: skip
+
+    def _keep_centers(self, centers: NDArray[Any], task: Any) -> None:
+        for name in ("center_indices_", "cluster_centers_"):
+            self.__dict__.pop(name, None)  # of an earlier fit of another kind
+        if not isinstance(task, UniverseTask):
+            self.cluster_centers_ = centers
+            return
+        self.center_indices_ = centers
+        if task.universe.points is not None:
+            self.cluster_centers_ = task.universe.points[centers]
+
+    def _labels(self, rows: Any) -> NDArray[np.int32]:
+        if not isinstance(self._domain, Places):
+            return super()._labels(rows)
+        return np.asarray(self._domain.space.nearest(self.center_indices_)[0][self._domain.encode(rows)])
+
+    def _distances(self, rows: Any) -> NDArray[np.float64]:
+        if not isinstance(self._domain, Places):
+            return super()._distances(rows)
+        apart = self._domain.space.distances(self.center_indices_) * self._domain.space.step
+        return np.asarray(apart.T[self._domain.encode(rows)])
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.center_indices_) if isinstance(self._domain, Places) else len(self.cluster_centers_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

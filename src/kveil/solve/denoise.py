@@ -56,7 +56,7 @@ def _projected(counts: Floats, total: float) -> Floats:
     falling = np.sort(counts)[::-1]
     excess = (np.cumsum(falling) - total) / np.arange(1, len(counts) + 1)
     last = int(np.flatnonzero(falling > excess)[-1])
-    return np.maximum(counts - excess[last], 0.0)
+    return np.asarray(np.maximum(counts - excess[last], 0.0))
 
 
 def _kept(counts: Floats, sizes: NDArray[np.int64], groups: NDArray[np.int32], scale: float) -> Floats:
