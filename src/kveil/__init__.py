@@ -12,11 +12,13 @@ from kveil._version import __version__
 if TYPE_CHECKING:
     from kveil.kernel.ledger import Ledger
     from kveil.kernel.loss import Guarantee, PrivacyUnit
+    from kveil.models.kmedian import KMedian
     from kveil.models.private_kmeans import PrivateKMeans
     from kveil.models.private_kmedian import PrivateKMedian
     from kveil.privatise.bounds import find_bounds
     from kveil.release import Release, load
     from kveil.source import Source, inspect, read
+    from kveil.space.callable import Metric
     from kveil.space.graph import Graph
     from kveil.space.matrix import Precomputed
     from kveil.space.vectors import Euclidean, Manhattan
@@ -25,8 +27,10 @@ _HOMES = {
     "Euclidean": "kveil.space.vectors",
     "Graph": "kveil.space.graph",
     "Guarantee": "kveil.kernel.loss",
+    "KMedian": "kveil.models.kmedian",
     "Ledger": "kveil.kernel.ledger",
     "Manhattan": "kveil.space.vectors",
+    "Metric": "kveil.space.callable",
     "Precomputed": "kveil.space.matrix",
     "PrivacyUnit": "kveil.kernel.loss",
     "PrivateKMeans": "kveil.models.private_kmeans",
@@ -40,8 +44,8 @@ _HOMES = {
 }
 
 __all__ = [
-    "Euclidean", "Graph", "Guarantee", "Ledger", "Manhattan", "Precomputed", "PrivacyUnit", "PrivateKMeans", "PrivateKMedian",
-    "Release", "Source", "__version__", "find_bounds", "inspect", "load", "read",
+    "Euclidean", "Graph", "Guarantee", "KMedian", "Ledger", "Manhattan", "Metric", "Precomputed", "PrivacyUnit", "PrivateKMeans",
+    "PrivateKMedian", "Release", "Source", "__version__", "find_bounds", "inspect", "load", "read",
 ]  # fmt: skip
 
 

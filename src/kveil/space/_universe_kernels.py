@@ -75,14 +75,22 @@ def city_rows(codes: Any, sources: Any, targets: Any, out: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def city_closest(codes: Any, rows: Any, owner: Any) -> None:
-    """The code with the least sum of absolute differences to every row; ties to the lowest."""
+def nearer(products: Any, squares: Any, start: int, best: Any, owner: Any) -> None:
+    """Where a code of `products` (codes x rows) is strictly nearer than `best`, as |c|^2 - 2 x.c, it takes the row."""
+    for c in range(products.shape[0]):
+        for i in range(products.shape[1]):
+            score = squares[c] - 2.0 * products[c, i]
+            owner[i] = start + c if score < best[i] else owner[i]
+            best[i] = score if score < best[i] else best[i]
+
+
+@njit(cache=True, nogil=True)
+def city_nearer(codes: Any, rows: Any, start: int, best: Any, owner: Any) -> None:
+    """Where a code is strictly nearer than `best` by the sum of absolute differences, it takes the row."""
     for i in range(rows.shape[0]):
-        best = np.int32(2**31 - 1)
-        for u in range(codes.shape[0]):
+        for c in range(codes.shape[0]):
             apart = np.int32(0)
-            for c in range(codes.shape[1]):
-                apart += np.int32(abs(codes[u, c] - rows[i, c]))
-            if apart < best:
-                best = apart
-                owner[i] = u
+            for j in range(codes.shape[1]):
+                apart += np.int32(abs(codes[c, j] - rows[i, j]))
+            if apart < best[i]:
+                best[i], owner[i] = apart, start + c

@@ -7,7 +7,7 @@ metric; rounding up keeps different places apart.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, floor, log2
+from math import ceil, isinf
 from typing import Any
 
 import numpy as np
@@ -17,14 +17,14 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 
 from kveil.errors import InvalidType, InvalidValue
 from kveil.space import _graph_kernels as kernels
-from kveil.space.universe import MOST_STEPS
+from kveil.space.universe import MOST_STEPS, STEPS, capped, power_of_two, seal
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-STEPS = 2**22  # what a diameter of fractional lengths gets at least
 EDGE_STEPS = 64  # what an edge of median length gets at least, so that rounding up adds less than 1 % to it
 FARTHEST = 2**31 - 1
+LARGEST = 1e290  # sums of longer edges could overflow
 
 
 @dataclass(frozen=True)
@@ -42,19 +42,25 @@ def arcs(edges: ArrayLike, lengths: ArrayLike | None, n_points: int | None, trun
     """Arcs of the undirected graph with these edges, and a public bound of its diameter."""
     ends = _ends(edges)
     measured = _lengths(lengths, len(ends))
-    n = _size(ends, n_points)
-    cut = _cut(truncate)
-    graph = _undirected(ends, measured, n)
-    if cut is None and connected_components(graph, directed=False, return_labels=False) > 1:
+    cut = capped(truncate)
+    graph = _undirected(ends, measured, _size(ends, n_points))
+    n_pieces, piece = connected_components(graph, directed=False)
+    if n_pieces > 1 and truncate is None:
         raise InvalidValue(
             "the graph falls into pieces that no path connects, so some distances would be infinite. Pass truncate=c, a public "
             "length, and every distance above c counts as c; or keep one piece only."
         )
-    step = _step(graph, cut)
-    cap = FARTHEST if cut is None else min(ceil(cut / step), FARTHEST)
+    extent = _extent(graph, piece)
+    step = _step(graph.data[graph.data > 0], min(extent, cut))
+    if n_pieces > 1 and cut > step * MOST_STEPS:
+        raise InvalidValue(
+            f"truncate is too large beside the distances within a piece: no step fits both. Use at most {step * MOST_STEPS:.3g}."
+        )
+    cap = FARTHEST if isinf(cut) else min(ceil(cut / step), FARTHEST)
     steps = np.minimum(np.ceil(graph.data / step), cap).astype(np.int32)
-    found = Arcs(graph.indptr.astype(np.int64), graph.indices.astype(np.int32), steps, step, 0)
-    return Arcs(found.indptr, found.heads, found.lengths, step, _bound(found, cap))
+    indptr, heads = graph.indptr.astype(np.int64), graph.indices.astype(np.int32)
+    seal(indptr, heads, steps)  # before the first search: compiled code is made anew for arrays that may be written to
+    return Arcs(indptr, heads, steps, step, _bound(indptr, heads, steps, cap))
 
 
 def _ends(edges: ArrayLike) -> Integers:
@@ -79,8 +85,8 @@ def _lengths(lengths: ArrayLike | None, n_edges: int) -> Floats:
     if given.shape != (n_edges,):
         raise InvalidValue("lengths must be one number an edge.")
     measured = given.astype(np.float64)
-    if not (np.isfinite(measured).all() and (measured >= 0).all()):
-        raise InvalidValue("lengths must be finite and 0 or more. Leave out edges that cannot be used.")
+    if not ((measured >= 0) & (measured <= LARGEST)).all():  # also false for NaN
+        raise InvalidValue("lengths must be 0 or more, finite and of ordinary size. Leave out edges that cannot be used.")
     return measured
 
 
@@ -97,21 +103,11 @@ def _size(ends: Integers, n_points: int | None) -> int:
     return int(n_points)
 
 
-def _cut(truncate: float | None) -> float | None:
-    if truncate is None:
-        return None
-    if isinstance(truncate, bool) or not isinstance(truncate, int | float | np.integer | np.floating):
-        raise InvalidType("truncate must be a number, in the units of the lengths.")
-    if not (np.isfinite(truncate) and truncate > 0):
-        raise InvalidValue("truncate must be finite and above 0: the largest distance that counts.")
-    return float(truncate)
-
-
 def _undirected(ends: Integers, lengths: Floats, n: int) -> Any:
     """Both directions of every edge as a CSR array; edges of length 0 are stored zeros, which SciPy's searches follow too."""
     is_edge = ends[:, 0] != ends[:, 1]
-    tails = np.concatenate([ends[is_edge, 0], ends[is_edge, 1]])
-    heads = np.concatenate([ends[is_edge, 1], ends[is_edge, 0]])
+    tails = np.concatenate([ends[is_edge, 0], ends[is_edge, 1]]).astype(np.int32)
+    heads = np.concatenate([ends[is_edge, 1], ends[is_edge, 0]]).astype(np.int32)
     both = np.tile(lengths[is_edge], 2)
     order = np.lexsort((both, heads, tails))
     tails, heads, both = tails[order], heads[order], both[order]
@@ -121,26 +117,27 @@ def _undirected(ends: Integers, lengths: Floats, n: int) -> Any:
     return csr_array((both[is_first], heads[is_first], indptr), shape=(n, n))
 
 
-def _step(graph: Any, cut: float | None) -> float:
+def _extent(graph: Any, piece: NDArray[np.int32]) -> float:
+    """No two vertices of one piece are farther apart: twice the largest distance from the first vertex of their piece."""
+    first = np.unique(piece, return_index=True)[1]
+    return 2 * float(dijkstra(graph, indices=first, min_only=True).max())
+
+
+def _step(positive: Floats, extent: float) -> float:
     """1 for whole lengths; otherwise a power of two, fine enough for the diameter and for a typical edge."""
-    positive = graph.data[graph.data > 0]
-    if not len(positive):
+    if extent == 0 or (extent <= MOST_STEPS and (positive == np.floor(positive)).all()):
         return 1.0
-    extent = cut if cut is not None else 2 * float(dijkstra(graph, indices=0).max())
-    if extent <= MOST_STEPS and (positive == np.floor(positive)).all():
-        return 1.0
-    finest = max(min(extent / STEPS, float(np.median(positive)) / EDGE_STEPS), 2 * extent / MOST_STEPS)
-    return float(2.0 ** floor(log2(finest)))
+    return power_of_two(max(min(extent / STEPS, float(np.median(positive)) / EDGE_STEPS), 4 * extent / MOST_STEPS))
 
 
-def _bound(found: Arcs, cap: int) -> int:
+def _bound(indptr: Integers, heads: NDArray[np.int32], lengths: NDArray[np.int32], cap: int) -> int:
     """Twice the least radius around any of four vertices, the last in the middle of a long path; at most `cap`."""
-    n = len(found.indptr) - 1
+    n = len(indptr) - 1
     everyone = np.ones(n, dtype=np.int8)
 
     def radius(site: int) -> tuple[NDArray[np.int32], int]:
         apart = np.empty(n, dtype=np.int32)
-        kernels.sweep(found.indptr, found.heads, found.lengths, site, cap, everyone, apart)
+        kernels.sweep(indptr, heads, lengths, site, cap, everyone, apart)
         return apart, int(apart.max())
 
     start, least = radius(0)

@@ -22,7 +22,8 @@ class Dense(Universe):
 
     def claim(self, site: int, label: int, best: Distances, owner: NDArray[np.int32]) -> None:
         """Give every point strictly nearer to `site` than best[u] to `label`, in place."""
-        kernels.claim_row(self._between(np.array([site], dtype=np.int64), None)[0], int(label), best, owner)
+        row = self._between(np.array([self._one(site, best, owner)]), None)[0]
+        kernels.claim_row(row, int(label), best, owner)
 
     def nearest(self, centers: ArrayLike) -> Nearest:
         """Nearest and second nearest centre of every point; ties to the lowest position."""

@@ -25,7 +25,7 @@ def read_edges(path: Path) -> EdgeList:
 
 def numbered(nodes: Sequence[Any]) -> tuple[dict[Any, int], Names | None]:
     """A number for every distinct node, and the names in that order; no names if the nodes are 0 to n - 1."""
-    if all(isinstance(node, int | np.integer) and not isinstance(node, bool) and abs(node) < 2**63 for node in nodes):
+    if all(isinstance(node, int | np.integer) and not isinstance(node, bool) and abs(int(node)) < 2**63 for node in nodes):
         whole = np.array(sorted({int(node) for node in nodes}), dtype=np.int64)
         number = {int(name): place for place, name in enumerate(whole)}
         return number, None if np.array_equal(whole, np.arange(len(whole))) else whole
@@ -53,7 +53,7 @@ def _from_text(path: Path) -> EdgeList:
     ends: list[str] = []
     lengths: list[float] = []
     n_columns = 0
-    with path.open(encoding="utf-8") as lines:
+    with path.open(encoding="utf-8-sig", errors="replace") as lines:
         for place, line in enumerate(lines, start=1):
             cells = line.partition("#")[0].replace(",", " ").split()
             if not cells:

@@ -43,7 +43,8 @@ class Graph(Universe):
         self.step, self.diameter = found.step, found.diameter
         self.n_points = len(found.indptr) - 1
         self.names = names
-        seal(self.indptr, self.heads, self.lengths, *([] if names is None else [names]))
+        if names is not None:
+            seal(names)
 
     @classmethod
     def from_edges(
@@ -110,7 +111,8 @@ class Graph(Universe):
 
     def claim(self, site: int, label: int, best: Distances, owner: NDArray[np.int32]) -> None:
         """Give every point strictly nearer to `site` than best[u] to `label`, in place; looks at no others but their edges."""
-        kernels.claim(self.indptr, self.heads, self.lengths, int(site), int(label), self.diameter, best, owner)
+        start = self._one(site, best, owner)
+        kernels.claim(self.indptr, self.heads, self.lengths, start, int(label), self.diameter, best, owner)
 
     def nearest(self, centers: ArrayLike) -> Nearest:
         """Nearest and second nearest centre of every point, by one search; ties to the lowest position."""
@@ -127,8 +129,9 @@ class Graph(Universe):
         limit: at most `diameter`, and no steeper than distance itself: |limit[u] - limit[v]| <= distance(u, v). Distances to the
         nearest or second nearest of some centres are such limits, and so is their minimum with a number.
         """
+        start = self._one(site, limit)
         tentative, found = np.full(self.n_points, FARTHEST, dtype=np.int32), np.empty(self.n_points, dtype=np.int32)
-        count = kernels.reach(self.indptr, self.heads, self.lengths, int(site), limit, tentative, found)
+        count = kernels.reach(self.indptr, self.heads, self.lengths, start, limit, tentative, found)
         return found[:count].copy(), tentative[found[:count]]
 
     def find(self, names: Any) -> NDArray[np.int64]:
@@ -166,6 +169,9 @@ class Graph(Universe):
         names = (np.arange(self.n_points) if self.names is None else self.names).astype(np.str_)
         order = np.argsort(names)
         return names[order], order
+
+    def __repr__(self) -> str:
+        return f"Graph(n_points={self.n_points}, n_edges={len(self.heads) // 2}, diameter={self.diameter * self.step:g})"
 
     def _searched(self, sources: NDArray[np.int64], targets: NDArray[np.int64] | None) -> Distances:
         wanted = np.ones(self.n_points, dtype=np.int8)

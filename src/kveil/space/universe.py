@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import cached_property
+from math import floor, inf, log2
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from kveil.errors import InvalidType, InvalidValue
 Distances = NDArray[np.int32]
 Nearest = tuple[NDArray[np.int32], Distances, Distances, NDArray[np.int32]]  # owner, first, second, runner
 
+STEPS = 2**22  # what a diameter gets at least where distances are fractions: rounding is below a millionth of it
 MOST_STEPS = 2**30  # no diameter may pass it: diameter + 1 and the sum of two distances still fit into int32
 
 
@@ -76,6 +78,12 @@ class Universe:
             inside &= numbers == np.floor(numbers)
         return np.where(inside, numbers, 0).astype(np.int64)
 
+    def _one(self, site: Any, *arrays: Distances) -> int:
+        """One point number, checked together with arrays of a number a point: compiled code checks nothing."""
+        if any(array.shape != (self.n_points,) or array.dtype != np.int32 for array in arrays):
+            raise InvalidValue("best, owner and limit must be int32 arrays of one number a point.")
+        return int(indices(site, self.n_points, "site")[0])
+
     def identity(self) -> dict[str, Any]:
         return {"kind": self.kind, "n_points": self.n_points, "sha256": self._digest}
 
@@ -97,6 +105,12 @@ class Universe:
     def __deepcopy__(self, memo: Any) -> Self:
         return self
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what can be computed again."""
+        return {
+            name: value for name, value in vars(self).items() if not isinstance(getattr(type(self), name, None), cached_property)
+        }
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         seal(*(value for value in state.values() if isinstance(value, np.ndarray)))  # pickling forgets it
@@ -114,6 +128,22 @@ def indices(numbers: ArrayLike, n_points: int, name: str) -> NDArray[np.int64]:
     if found.size and not (found.min() >= 0 and found.max() < n_points):
         raise InvalidValue(f"{name} must be numbers of points, 0 to {n_points - 1}.")
     return found
+
+
+def capped(truncate: float | None) -> float:
+    """The public length above which distances do not count; infinity if there is none."""
+    if truncate is None:
+        return inf
+    if isinstance(truncate, bool) or not isinstance(truncate, int | float | np.integer | np.floating):
+        raise InvalidType("truncate must be a number, in the units of the distances.")
+    if not (np.isfinite(truncate) and truncate > 0):
+        raise InvalidValue("truncate must be finite and above 0: the largest distance that counts.")
+    return float(truncate)
+
+
+def power_of_two(most: float) -> float:
+    """The largest power of two that is at most `most`: dividing by it is exact."""
+    return float(2.0 ** max(floor(log2(most)), -1000))
 
 
 def seal(*arrays: NDArray[Any]) -> None:

@@ -17,29 +17,33 @@ from numpy.typing import ArrayLike, NDArray
 
 from kveil.errors import GridOverflow, InvalidType, InvalidValue
 from kveil.space import _universe_kernels as kernels
-from kveil.space._kernels import closest
-from kveil.space.dense import BLOCK, Dense
+from kveil.space.dense import Dense
+from kveil.space.finder import Finder
 from kveil.space.universe import MOST_STEPS, Distances, seal
 
 Floats = NDArray[np.float64]
 
 LARGEST = 1e300  # coordinates beyond it would overflow in differences
+ROWS = 1024  # rows of a demand located together
 TILE = 2048  # sources and targets a product: enough for BLAS, small enough for the cache
 
 
 class Vectors(Dense):
     """Points (n, d) on a grid: `codes` (n, d) int32, one `step` for all columns."""
 
+    norm: int
+    points: Floats
+
     def __init__(self, points: ArrayLike, *, bits: int = 16) -> None:
-        self.points: Floats = _table(points)
+        self.points = _table(points)
         self.n_points, self.n_columns = self.points.shape
         self.bits = _bits(bits)
         self._check_width()
-        low, high = self.points.min(axis=0), self.points.max(axis=0)
-        self.step = _step(float((high - low).max()), self.bits)
-        self._origin = np.rint(low / self.step / 2 + high / self.step / 2)  # code 0: the middle of every column
+        self._low, self._high = self.points.min(axis=0), self.points.max(axis=0)
+        self.step = _step(float((self._high - self._low).max()), self.bits)
+        self._origin = np.rint(self._low / self.step / 2 + self._high / self.step / 2)  # code 0: the middle of every column
         self.codes = self._encode(self.points)
-        seal(self.points, self.codes, self._origin)
+        seal(self.points, self.codes, self._low, self._high, self._origin)
         self.diameter = self._bound()
 
     def locate(self, rows: Any) -> NDArray[np.int64]:
@@ -52,21 +56,25 @@ class Vectors(Dense):
             return super().locate(table)
         if table.ndim != 2 or table.shape[1] != self.n_columns or table.dtype.kind not in "iufb":
             raise InvalidValue(f"demand must be rows of {self.n_columns} numbers, as the points are, or flat point numbers.")
-        width = max(1, BLOCK // self.n_points)
         found = np.zeros(len(table), dtype=np.int64)
         with np.errstate(all="ignore"):  # what rows hold never warns
-            for start in range(0, len(table), width):
-                block = table[start : start + width].astype(np.float64)
-                good = np.isfinite(block).all(axis=1)
-                inside = np.clip(block[good], self.points.min(axis=0), self.points.max(axis=0))
-                found[start : start + width][good] = self._closest(self._encode(inside))
+            for start in range(0, len(table), ROWS):
+                block = table[start : start + ROWS].astype(np.float64)
+                is_place = np.isfinite(block).all(axis=1)
+                inside = np.clip(block[is_place], self._low, self._high)
+                found[start : start + ROWS][is_place] = self._finder.closest(self._encode(inside))
         return found
 
     def locations(self) -> NDArray[np.int64]:
         """For every point the smallest point with the same codes."""
-        rows = np.ascontiguousarray(self.codes).view(np.dtype((np.void, self.codes.itemsize * self.n_columns)))[:, 0]
+        rows = self.codes.view(np.dtype((np.void, self.codes.itemsize * self.n_columns)))[:, 0]
         _, first, group = np.unique(rows, return_index=True, return_inverse=True)
         return np.asarray(first[group], dtype=np.int64)
+
+    @cached_property
+    def _finder(self) -> Finder:
+        distinct = np.unique(self.locations())
+        return Finder(self.codes[distinct], distinct, self.norm, self.bits)
 
     def _encode(self, rows: Floats) -> NDArray[np.int32]:
         codes = rows / self.step  # a power of two: exact
@@ -80,10 +88,6 @@ class Vectors(Dense):
         middle = int(np.abs(self.codes - mean).sum(axis=1).argmin())
         radius = int(self._between(np.array([middle]), None).max())
         return min(self._diagonal([int(width) for width in np.ptp(self.codes, axis=0)]), 2 * radius)
-
-    def _closest(self, codes: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The nearest point of each code; ties to the smallest."""
-        raise NotImplementedError
 
     def _diagonal(self, widths: list[int]) -> int:
         raise NotImplementedError
@@ -109,7 +113,7 @@ class Euclidean(Vectors):
     [[0.0, 5.0, 10.0]]
     """
 
-    kind = "euclidean"
+    kind, norm = "euclidean", 2
 
     @cached_property
     def _squares(self) -> Floats:
@@ -130,11 +134,6 @@ class Euclidean(Vectors):
                 products = self.codes[sites].astype(np.float64) @ block
                 kernels.ceil_roots(products, self._squares[sites], self._squares[chosen], out, top, left)
         return out
-
-    def _closest(self, codes: NDArray[np.int32]) -> NDArray[np.int32]:
-        owner = np.empty(len(codes), dtype=np.int32)
-        closest(self.codes.astype(np.float64) @ codes.T.astype(np.float64), self._squares, owner)
-        return owner
 
     def _diagonal(self, widths: list[int]) -> int:
         square = sum(width * width for width in widths)
@@ -160,18 +159,13 @@ class Manhattan(Vectors):
     [[0.0, 7.0]]
     """
 
-    kind = "manhattan"
+    kind, norm = "manhattan", 1
 
     def _between(self, sources: NDArray[np.int64], targets: NDArray[np.int64] | None) -> Distances:
         members = np.arange(self.n_points) if targets is None else targets
         out = np.empty((len(sources), len(members)), dtype=np.int32)
         kernels.city_rows(self.codes, sources, members, out)
         return out
-
-    def _closest(self, codes: NDArray[np.int32]) -> NDArray[np.int32]:
-        owner = np.empty(len(codes), dtype=np.int32)
-        kernels.city_closest(self.codes, codes, owner)
-        return owner
 
     def _diagonal(self, widths: list[int]) -> int:
         return sum(widths)
@@ -182,6 +176,22 @@ class Manhattan(Vectors):
             raise GridOverflow(
                 f"{self.bits} bits and {self.n_columns} columns make distances pass 2**30 steps. Use bits={most} or fewer."
             )
+
+
+def diameter(low: ArrayLike, high: ArrayLike, *, norm: int = 2) -> float:
+    """How far two points may be apart if every column lies in its public range: the diagonal of the box.
+
+    norm: 2 for Euclidean distances, 1 for Manhattan.
+
+    >>> diameter([0.0, 0.0], [3.0, 4.0])
+    5.0
+    """
+    lows, highs = np.atleast_1d(np.asarray(low, dtype=np.float64)), np.atleast_1d(np.asarray(high, dtype=np.float64))
+    if lows.shape != highs.shape or lows.ndim != 1 or not (np.isfinite(lows) & np.isfinite(highs) & (lows <= highs)).all():
+        raise InvalidValue("low and high must be finite, one number a column each, and low <= high.")
+    if norm not in (1, 2):
+        raise InvalidValue("norm must be 2 (Euclidean) or 1 (Manhattan).")
+    return float(np.linalg.norm(highs - lows, ord=norm))
 
 
 def _table(points: ArrayLike) -> Floats:
