@@ -48,7 +48,8 @@ def carve_vectors(
     """Carve every cell by balls: each centre is the first member left, and takes all within `limit` of it.
 
     limit: of the squared distance, or of the distance in L1. Distances are float32 sums, and integers where those cannot decide.
-    After `most` centres the others go to the nearest one; far[first + child] is then how far from it they are, 0 otherwise.
+    After `most` centres the others go to the nearest one; far[first + child] is then a bound of how far they are, in terms of
+    the limit, and 0 otherwise.
     """
     d = codes.shape[1]
     biggest = 0
@@ -58,14 +59,14 @@ def carve_vectors(
     place = np.empty(biggest, dtype=np.int32)
     near, owner = np.empty(biggest, dtype=np.float32), np.empty(biggest, dtype=np.int32)
     scores = np.empty(BLOCK, dtype=np.float32)
-    slack = (d + 4) * 2.0**-23
+    slack = (d + 16) * 2.0**-20  # of d additions, each operand rounded to 24 bits; codes count from the cell's first member
     low, high = np.float32(limit * (1 - slack) - 0.5), np.float32(limit * (1 + slack) + 0.5)
     for c in range(starts.shape[0]):
         first, size = starts[c], stops[c] - starts[c]
         for i in range(size):
             place[i], near[i] = i, np.inf
             for j in range(d):
-                columns[j * size + i] = codes[members[first + i], j]
+                columns[j * size + i] = codes[members[first + i], j] - codes[members[first], j]
         head, width, left, opened = 0, size, size, 0
         is_capped = size > most
         while left > 0 and opened < most:
@@ -98,7 +99,7 @@ def carve_vectors(
             if place[i] >= 0:
                 at, j = first + place[i], owner[i]
                 child[at] = j
-                far[first + j] = max(far[first + j], np.int64(near[i] * (1 + slack)))
+                far[first + j] = max(far[first + j], near[i] * (1 + slack))
 
 
 @njit(cache=True, nogil=True)
@@ -117,9 +118,9 @@ def _distances(columns: Any, stride: int, d: int, center: int, b: int, n: int, i
 
 
 @njit(cache=True, nogil=True)
-def _distance(codes: Any, a: int, b: int, is_l1: bool) -> int:
+def _distance(codes: Any, a: int, b: int, is_l1: bool) -> Any:
     """The squared distance, or the L1 distance, in integers."""
-    total = 0
+    total = np.int64(0)
     for j in range(codes.shape[1]):
         away = np.int64(codes[a, j]) - np.int64(codes[b, j])
         total += abs(away) if is_l1 else away * away
@@ -146,3 +147,17 @@ def _compact(columns: Any, stride: int, d: int, head: int, width: int, place: An
             place[w] = place[i]
             w += 1
     return w
+
+
+@njit(cache=True, nogil=True)
+def vector_medoids(codes: Any, members: Any, starts: Any, stops: Any, copies: Any, is_l1: bool, chosen: Any) -> None:
+    """Of every cell the member with the least sum of distances to all members, each counted as often as it has copies."""
+    for c in range(starts.shape[0]):
+        least = np.int64(-1)
+        for a in members[starts[c] : stops[c]]:
+            total = np.int64(0)
+            for b in members[starts[c] : stops[c]]:
+                apart = _distance(codes, a, b, is_l1)
+                total += copies[b] * (apart if is_l1 else np.int64(np.ceil(np.sqrt(apart))))
+            if least < 0 or total < least:
+                least, chosen[c] = total, a

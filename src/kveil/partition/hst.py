@@ -76,6 +76,15 @@ class Hst:
 
         leaf_size: cells of at most so many locations are not divided. beta: the factor of the radii, random unless given;
         1.0 is the paper's. random_state: public choices only.
+
+        >>> from kveil.space.vectors import Euclidean
+        >>> print(Hst.of(Euclidean([[0.0], [1.0], [9.0], [9.0]]), levels=4, beta=1.0, random_state=1))
+        points: 4, leaves: 3, height: 2, factor of radii: 1
+        3 places within 9
+        |-- 2 places within 1.125
+        |   |-- point 0
+        |   `-- point 1
+        `-- point 2
         """
         _check(levels, leaf_size, beta)
         rng = np.random.default_rng(random_state)
@@ -116,6 +125,9 @@ class Hst:
     def points(self, node: int) -> Integers:
         """Locations in a node, each by its first point."""
         return self.members[self.start[node] : self.stop[node]]
+
+    def children(self, node: int) -> Integers:
+        return self.first_child[node] + np.arange(self.n_children[node])
 
     def draw(self, width: int = 100, height: int = 60) -> str:
         """The tree as lines of text, at most `height` of them; what does not fit is counted."""
@@ -173,7 +185,7 @@ def _grow(divide: Divide, order: Integers, radii: list[float], diameter: int, le
         "level": np.array([len(radii)]), "radius": np.array([float(diameter)]), "gap": np.array([float(diameter)]),
         "start": np.array([0]), "stop": np.array([n]),
     }  # fmt: skip
-    child, far = np.empty(n, dtype=np.int32), np.empty(n)
+    child, far = np.empty(n, dtype=np.int32), np.zeros(n)
     active = np.flatnonzero(tree["stop"] > max(1, leaf_size))
     for level in range(len(radii) - 1, -1, -1):
         if not len(active):
@@ -204,13 +216,5 @@ def _children(
     stop[last] = tree["stop"][split]
     same = {name: np.full(len(parent), value) for name, value in {"first_child": 0, "n_children": 0, "level": level}.items()}
     reach = np.maximum(radius, far[np.repeat(tree["start"][split], counts) + number])
-    gap = np.full(len(parent), radius)
-    return {
-        **same,
-        "parent": parent,
-        "depth": tree["depth"][parent] + 1,
-        "radius": reach,
-        "gap": gap,
-        "start": start,
-        "stop": stop,
-    }
+    shape = {"parent": parent, "depth": tree["depth"][parent] + 1, "start": start, "stop": stop}
+    return {**shape, **same, "radius": reach, "gap": np.full(len(parent), radius)}

@@ -47,3 +47,31 @@ def descend(first_child: Any, n_children: Any, counts: Any, nodes: Any) -> Any:
             v = best
         leaves[i] = v
     return leaves
+
+
+@njit(cache=True, nogil=True)
+def settle(first_child: Any, n_children: Any, spread: Any, may_be_negative: bool, counts: Any) -> None:
+    """Top-down, in place: children become the nearest counts, in units of `spread`, that add up to their parent.
+
+    Those are counts - shift spread, or 0 where that is negative; the shift is found by sorting, as in a projection onto a
+    simplex, where all spreads are alike.
+    """
+    for v in range(first_child.shape[0]):  # parents come before children
+        if not n_children[v]:
+            continue
+        first, last = first_child[v], first_child[v] + n_children[v]
+        if counts[v] <= 0 and not may_be_negative:
+            counts[first:last] = 0.0
+            continue
+        order = first + np.argsort(-counts[first:last] / spread[first:last])
+        excess, width, shift = -counts[v], 0.0, 0.0
+        for c in order:
+            excess += counts[c]
+            width += spread[c]
+            if may_be_negative or counts[c] > excess / width * spread[c]:
+                shift = excess / width
+            else:
+                break
+        for c in range(first, last):
+            moved = counts[c] - shift * spread[c]
+            counts[c] = moved if may_be_negative else max(0.0, moved)

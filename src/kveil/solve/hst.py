@@ -32,7 +32,12 @@ def hst(
 ) -> Integers:
     """`n_clusters` seeds, points of a universe by index, by the 2-HST of "k-Median Clustering via Metric Embedding". Not private.
 
-    weights: one a point, >= 0; all 1 unless given.
+    weights: one a point, >= 0; all 1 unless given. levels: of the tree, whose smallest cells are 2**levels times smaller than all.
+
+    >>> from kveil.space.vectors import Euclidean
+    >>> shops = Euclidean([[0.0], [1.0], [2.0], [50.0], [51.0], [52.0]])
+    >>> sorted(int(seed) // 3 for seed in hst(shops, 2, random_state=0))
+    [0, 1]
     """
     mass = np.ones(space.n_points, dtype=np.int64) if weights is None else np.asarray(weights)
     _check(space, n_clusters, mass, objective)
