@@ -38,11 +38,10 @@ def numbered(nodes: Sequence[Any]) -> tuple[dict[Any, int], Names | None]:
 
 
 def _from_npz(path: Path) -> EdgeList:
-    try:
-        with np.load(path, allow_pickle=False) as held:
-            arrays = {name: held[name] for name in held.files if name in ("edges", "w", "lengths", "n")}
-    except (ValueError, OSError, zipfile.BadZipFile) as trouble:
-        raise SourceError(f"{path} cannot be read as an .npz file.") from trouble
+    if not zipfile.is_zipfile(path):
+        raise SourceError(f"{path} is no .npz file. Save a graph with numpy.savez(path, edges=pairs, w=lengths).")
+    with np.load(path, allow_pickle=False) as held:
+        arrays = {name: held[name] for name in held.files if name in ("edges", "w", "lengths", "n")}
     if "edges" not in arrays:
         raise SourceError(f"{path} has no array edges. Save a graph with numpy.savez(path, edges=pairs, w=lengths).")
     n_points = int(arrays["n"]) if "n" in arrays and arrays["n"].size == 1 else None
@@ -53,22 +52,29 @@ def _from_text(path: Path) -> EdgeList:
     ends: list[str] = []
     lengths: list[float] = []
     n_columns = 0
-    with path.open(encoding="utf-8-sig", errors="replace") as lines:
-        for place, line in enumerate(lines, start=1):
-            cells = line.partition("#")[0].replace(",", " ").split()
-            if not cells:
-                continue
-            n_columns = n_columns or len(cells)
-            if len(cells) != n_columns or n_columns not in (2, 3):
-                raise SourceError(f"{path}, line {place}: every line must be `u v` or every line `u v length`.")
-            ends += cells[:2]
-            if n_columns == 3:
-                lengths.append(_length(cells[2], path, place))
+    for place, line in enumerate(_lines(path), start=1):
+        cells = line.partition("#")[0].replace(",", " ").split()
+        if not cells:
+            continue
+        n_columns = n_columns or len(cells)
+        if len(cells) != n_columns or n_columns not in (2, 3):
+            raise SourceError(f"{path}, line {place}: every line must be `u v` or every line `u v length`.")
+        ends += cells[:2]
+        if n_columns == 3:
+            lengths.append(_length(cells[2], path, place))
     if not ends:
         raise SourceError(f"{path} holds no edges: lines `u v` or `u v length` are expected.")
-    number, names = numbered(_whole(ends))
-    edges = np.array([number[end] for end in _whole(ends)], dtype=np.int64).reshape(-1, 2)
+    called = _whole(ends)
+    number, names = numbered(called)
+    edges = np.array([number[end] for end in called], dtype=np.int64).reshape(-1, 2)
     return edges, np.array(lengths) if n_columns == 3 else None, len(number), names
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8-sig").split("\n")
+    except (UnicodeDecodeError, OSError) as trouble:
+        raise SourceError(f"{path} cannot be read as text in UTF-8.") from trouble
 
 
 def _whole(names: list[str]) -> Sequence[Any]:

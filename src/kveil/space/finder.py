@@ -6,9 +6,10 @@ distances.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import KDTree
 
 from kveil.space import _universe_kernels as kernels
 
@@ -30,7 +31,7 @@ class Finder:
         n_codes, n_axes = codes.shape
         # a tree splits at halves of integers: two more bits, and what it adds up is still exact
         is_exact = n_axes * 4 ** (bits + 1) <= 2**53
-        self.tree = KDTree(codes) if n_axes <= MOST_AXES and n_codes >= FEWEST_CODES and is_exact else None
+        self.tree = _tree(codes) if n_axes <= MOST_AXES and n_codes >= FEWEST_CODES and is_exact else None
 
     def closest(self, rows: Codes) -> Integers:
         if self.tree is None:
@@ -52,3 +53,9 @@ class Finder:
                 products = tile.astype(np.float64) @ rows.T.astype(np.float64)
                 kernels.nearer(products, self.squares[start : start + TILE], start, best, owner)
         return owner
+
+
+def _tree(codes: Codes) -> Any:
+    from scipy.spatial import KDTree  # half a second to import
+
+    return KDTree(codes)

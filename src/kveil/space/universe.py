@@ -48,7 +48,7 @@ class Space(Protocol):
         """
 
     def locate(self, rows: Any) -> NDArray[np.int64]:
-        """The point each demand row stands for. Row by row; what rows hold never raises: at worst they stand for point 0."""
+        """The point each demand row stands for. Row by row; what rows hold never raises: what is no number is point 0."""
 
     def locations(self) -> NDArray[np.int64]:
         """For every point the smallest point at distance 0 from it: duplicates share one."""
@@ -143,7 +143,7 @@ def capped(truncate: float | None) -> float:
 
 def power_of_two(most: float) -> float:
     """The largest power of two that is at most `most`: dividing by it is exact."""
-    return float(2.0 ** max(floor(log2(most)), -1000))
+    return float(2.0 ** max(floor(log2(most)), -1020))
 
 
 def seal(*arrays: NDArray[Any]) -> None:

@@ -49,20 +49,20 @@ class Vectors(Dense):
     def locate(self, rows: Any) -> NDArray[np.int64]:
         """Rows (m, d) are coordinates and stand for the nearest point, ties to the smallest; (m,) are point numbers.
 
-        Coordinates are first moved into the box of the points and rounded to the grid. A row with NaN or infinity is point 0.
+        Coordinates are first moved into the box of the points and rounded to the grid; a row with NaN or infinity is its middle.
         """
         table = np.asarray(rows)
         if table.ndim < 2:
             return super().locate(table)
         if table.ndim != 2 or table.shape[1] != self.n_columns or table.dtype.kind not in "iufb":
             raise InvalidValue(f"demand must be rows of {self.n_columns} numbers, as the points are, or flat point numbers.")
-        found = np.zeros(len(table), dtype=np.int64)
+        found = np.empty(len(table), dtype=np.int64)
         with np.errstate(all="ignore"):  # what rows hold never warns
             for start in range(0, len(table), ROWS):
                 block = table[start : start + ROWS].astype(np.float64)
-                is_place = np.isfinite(block).all(axis=1)
-                inside = np.clip(block[is_place], self._low, self._high)
-                found[start : start + ROWS][is_place] = self._finder.closest(self._encode(inside))
+                block[~np.isfinite(block).all(axis=1)] = self._low / 2 + self._high / 2
+                inside = np.clip(block, self._low, self._high)
+                found[start : start + ROWS] = self._finder.closest(self._encode(inside))
         return found
 
     def locations(self) -> NDArray[np.int64]:
@@ -178,22 +178,6 @@ class Manhattan(Vectors):
             )
 
 
-def diameter(low: ArrayLike, high: ArrayLike, *, norm: int = 2) -> float:
-    """How far two points may be apart if every column lies in its public range: the diagonal of the box.
-
-    norm: 2 for Euclidean distances, 1 for Manhattan.
-
-    >>> diameter([0.0, 0.0], [3.0, 4.0])
-    5.0
-    """
-    lows, highs = np.atleast_1d(np.asarray(low, dtype=np.float64)), np.atleast_1d(np.asarray(high, dtype=np.float64))
-    if lows.shape != highs.shape or lows.ndim != 1 or not (np.isfinite(lows) & np.isfinite(highs) & (lows <= highs)).all():
-        raise InvalidValue("low and high must be finite, one number a column each, and low <= high.")
-    if norm not in (1, 2):
-        raise InvalidValue("norm must be 2 (Euclidean) or 1 (Manhattan).")
-    return float(np.linalg.norm(highs - lows, ord=norm))
-
-
 def _table(points: ArrayLike) -> Floats:
     found = np.asarray(points)
     if found.dtype.kind not in "iufb":
@@ -218,7 +202,7 @@ def _step(width: float, bits: int) -> float:
     """The smallest power of two of which `width` holds at most 2**bits - 2, so that rounding stays within 2**bits - 1."""
     if width == 0:
         return 1.0
-    step = 2.0 ** max(ceil(log2(width)) - bits - 1, -1000)
+    step = 2.0 ** max(ceil(log2(width)) - bits - 1, -1020)
     while width > step * (2**bits - 2):
         step *= 2
     return step
