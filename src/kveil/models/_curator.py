@@ -218,7 +218,7 @@ class CuratorModel(EuclideanClusterer, ABC):
             centers=found.centers,
             weights=found.weights,
             errors=found.errors,
-            features=source.names,
+            features=source.names if found.centers.ndim == 2 else None,  # points of a universe have no columns
             guarantee=self.guarantee_,
             receipt=receipt,
             kind=type(self).__name__,
@@ -251,4 +251,3 @@ def _draws(plan: Plan | None, ticket: Ticket | None) -> tuple[str, ...]:
     if plan is None or ticket is None or all(charge.mechanism != "given" for charge in plan.charges):
         return ()
     return tuple(f"drawn: {receipt.charge}" for receipt in ticket.receipts)
-

@@ -19,7 +19,7 @@ from kveil.models._universe import OnUniverse, UniverseTask
 from kveil.partition.hst import Hst
 from kveil.partition.voronoi import spread
 from kveil.privatise.pool import LEAST_UNITS, Pool
-from kveil.privatise.tree_counts import noisy_tree_counts
+from kveil.privatise.tree_counts import LEVELS, noisy_tree_counts
 from kveil.solve.hst import seeds_from_counts
 from kveil.solve.loss import Loss
 from kveil.solve.metric_seeding import kmedian_plusplus
@@ -94,7 +94,7 @@ class LocalSearch(OnUniverse):
             return np.sort(rng.choice(space.n_points, k, replace=False))
         if self.init == "k-median++":
             return kmedian_plusplus(space, k, objective=objective, random_state=rng)
-        tree = Hst.of(space, random_state=rng)  # public
+        tree = Hst.of(space, levels=LEVELS, random_state=rng)  # public
         return seeds_from_counts(tree, noisy_tree_counts(self.pool, tree, raw_counts, self.of_seeds), k, rng, objective=objective)
 
     def _candidates(self, rng: np.random.Generator) -> Integers:
@@ -122,9 +122,7 @@ class LocalSearch(OnUniverse):
         return not task.is_zcdp and float(task.epsilon) * self._share >= sqrt(8 * rho * self._share)
 
 
-def walk(
-    space: Space, costs: PlaceCosts, start: Integers, n_steps: int, choose: Choose, rng: np.random.Generator
-) -> Integers:
+def walk(space: Space, costs: PlaceCosts, start: Integers, n_steps: int, choose: Choose, rng: np.random.Generator) -> Integers:
     """`n_steps` private swaps from public centres, then a private choice among all sets on the way, the start too.
 
     Only the set chosen last is to be released. Where nobody in the universe could tell the choices apart, any will do and nothing

@@ -28,7 +28,7 @@ from kveil.models.counts import Counts
 from kveil.models.local_search import LocalSearch
 from kveil.models.medians import CandidateMedians, PublicStart, TreeMedians
 from kveil.source import Source
-from kveil.space.places import Places
+from kveil.space.places import SPARSE_DEMAND, Places
 from kveil.space.universe import Space
 from kveil.tuning import Counts as CountsTuning
 from kveil.tuning import KMedian
@@ -43,49 +43,64 @@ class PrivateKMedian(CuratorModel):
     """k-median centres of rows about people, with differential privacy: a low sum of distances, not of their squares.
 
     Rows far from all others pull a mean as hard as they are far, and a median no harder than the rest: use this where some
-    rows are errors or outliers, and `PrivateKMeans` where all rows count as they are.
+    rows are errors or outliers, and `PrivateKMeans` where all rows count as they are. With a `universe`, such as the junctions
+    of a road network, centres are chosen among its points and distances are its own.
 
     n_clusters: number of centres.
     epsilon, delta: the promise. delta=0 is pure; with delta > 0 Gaussian noise is used above 3 features, where it is smaller,
         and always if the ledger adds zCDP. epsilon=float("inf") gives the noise-free result and a guarantee that says "none".
-    universe: reserved for public universes with any metric; not available yet, leave it None.
+    universe: public points with a metric: kveil.Graph, Euclidean, Manhattan, Precomputed or Metric. Rows are then a demand on it:
+        one column of indices of points, or their coordinates where they have some (the nearest point counts). A row that is no
+        index is point 0. The universe must not be made from the rows: its points, order and distances count as known to all.
     bounds: public (low, high) of the features: two numbers, two sequences (lows, highs), or {name: (low, high)}. Rows
-        outside are clipped; a row with a missing or infinite value counts as the middle of the bounds.
+        outside are clipped; a row with a missing or infinite value counts as the middle of the bounds. Not with a universe.
     center, radius: a public ball instead of bounds; center defaults to 0.
-    method: where to start. "tree" (noisy counts of a public tree), "candidates" (private swaps among cubes, the paper's way),
-        "weiszfeld" (a public start, see init), or "auto": the tree, which measured better, unless init is given. Private
-        medians follow in every case, see tuning.
+    method: without a universe, where to start: "tree" (noisy counts of a public tree), "candidates" (private swaps among cubes,
+        the paper's way), "weiszfeld" (a public start, see init), or "auto": the tree, which measured better, unless init is
+        given. Private medians follow in every case, see tuning.
+        With a universe: "counts" (noisy counts of a public partition, then an ordinary search; "auto" is this one) or
+        "local-search" (swaps drawn by the exponential mechanism, as in "k-Median Clustering via Metric Embedding", corrected).
     init: for "weiszfeld": "packing" (and "auto") or "spread" start without looking at data, as in PrivateKMeans; or a public
-        (k, d) array.
-    objective: "k-median". For "k-means" use `PrivateKMeans`.
+        (k, d) array. For "local-search": "hst" (and "auto"; noisy counts of a random tree), "k-median++" or "random" points of
+        the universe, which cost nothing; or k public indices.
+    objective: "k-median". With a universe also "k-means", squared distances; without one use `PrivateKMeans` for that.
     n_steps: Weiszfeld steps, fixed beforehand; default 4 (pure) or 12 (Gaussian), fewer if released values show that noise
-        would drown them.
+        would drown them. For "local-search" private swaps, default 5.
     expected_rows: a public order of magnitude, for choices only. Passing the number of rows of this table would publish it.
+        "counts" divides the universe by it, and otherwise pays a twentieth of the budget for a noisy number.
     relation: "add-remove" (the number of rows is private) or "replace-one".
     ledger: a Ledger, or the path of one, that this fit is charged to.
-    tuning: kveil.tuning.KMedian(...), constants of the method.
+    tuning: kveil.tuning.KMedian(...), Counts(...) or LocalSearch(...), constants of the method.
     random_state: steers public choices only. Private noise takes no seed.
 
-    Distances are Euclidean, in the units of the data: bring columns to like units beforehand, by public factors.
+    Without a universe distances are Euclidean, in the units of the data: bring columns to like units beforehand, by public
+    factors.
 
-    May be shared after fit: `cluster_centers_`, `cluster_weights_` (noisy shares), `cluster_errors_`, `method_`,
-    `guarantee_`, `release_`, `n_features_in_`, `feature_names_in_`. Not private, and kept nowhere: what predict, transform and
-    score return.
+    May be shared after fit: `cluster_centers_` (with a universe only if its points have coordinates), `center_indices_` (with a
+    universe), `cluster_weights_` (noisy shares, if released), `cluster_errors_`, `method_`, `guarantee_`, `release_`,
+    `n_features_in_`, `feature_names_in_`. Not private, and kept nowhere: what predict, transform and score return.
 
-    Private:      the rows and, under add-remove, their number.  Public: all parameters and the columns.
+    Private:      the rows and, under add-remove, their number.  Public: all parameters, the columns and the universe.
     Neighbours:   tables that differ by one record (or one person: `kveil.read(X, person=...)`), added, removed or replaced.
     Sensitivity:  of counts, sums and costs of disjoint cells: `kveil.privatise.pool.Pool`; of pulls, weights and distances of
-                  places: `kveil.summary.medians`.
+                  places: `kveil.summary.medians`; with a universe: `kveil.privatise.cell_counts.NoisyCellCounts` and
+                  `kveil.models.local_search.LocalSearch`.
     Cost:         exactly `guarantee()`, known before the data and charged before a row is read.
     Not covered:  running time; whatever is not released here.
-    Reference:    Balcan, Dick, Liang, Mou, Zhang (2017) for private k-median; Weiszfeld (1937) for the steps.
+    Reference:    Balcan, Dick, Liang, Mou, Zhang (2017) for private k-median; Weiszfeld (1937) for the steps; "k-Median
+                  Clustering via Metric Embedding: Towards Better Initialization with Differential Privacy" for universes.
 
     >>> import numpy as np
-    >>> from kveil import PrivateKMedian
+    >>> from kveil import Graph, PrivateKMedian
     >>> X = np.repeat([[-4.0, 0.0], [4.0, 1.0]], 5000, axis=0)
     >>> model = PrivateKMedian(n_clusters=2, epsilon=1.0, bounds=(-5, 5), random_state=0).fit(X)
     >>> model.cluster_centers_.shape, model.guarantee_.epsilon
     ((2, 2), 1.0)
+
+    >>> street = Graph.from_edges([[i, i + 1] for i in range(99)])  # 100 houses in a row
+    >>> homes = np.repeat([10, 90], 500)
+    >>> sorted(PrivateKMedian(n_clusters=2, universe=street, random_state=0).fit(homes).center_indices_ // 50)
+    [0, 1]
     """
 
     scaling = None  # distances are in the units of the data
@@ -147,10 +162,12 @@ class PrivateKMedian(CuratorModel):
 
     def _check_universe(self, is_sparse: bool) -> None:
         if is_sparse:
-            raise InvalidValue("a demand is one index, or one place, a row: a sparse matrix has neither. Pass an array of indices.")
+            raise InvalidValue(
+                "a demand is one index, or one place, a row: a sparse matrix has neither. Pass an array of indices."
+            )
         if self.bounds is not None or self.center is not None or self.radius is not None:
             raise InvalidValue(
-                "a universe is its own domain: rows become its points, and nothing is clipped. Leave out bounds, center and radius."
+                "a universe is its own domain: rows become its points, nothing is clipped. Leave out bounds, center and radius."
             )
         if self.method in METHODS:
             raise InvalidValue(

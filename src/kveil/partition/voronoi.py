@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from kveil.partition.medoids import medoids
+
 if TYPE_CHECKING:
     from kveil.space.universe import Space
 
@@ -21,7 +23,6 @@ Indices = NDArray[np.int64]
 Rng = np.random.Generator
 
 ROUNDS, MANY, ROUNDS_IF_MANY = 3, 1500, 1  # rounds of moving sites; with many cells the first spread is nearly as good
-MEMBERS = 256  # points of a cell that are looked at for its middle
 BATCH = 64  # draws from one table of probabilities
 
 
@@ -49,11 +50,10 @@ def divided(space: Space, pool: Indices, n_cells: int, rng: Rng) -> tuple[Indice
     Cells without a point of the pool are dropped.
     """
     if n_cells >= len(pool):
-        sites = pool
-    else:
-        sites = spread(space, pool, n_cells, rng)
-        for _ in range(ROUNDS_IF_MANY if n_cells > MANY else ROUNDS):
-            sites = _middles(space, pool, space.nearest(sites)[0], rng)
+        return pool, space.nearest(pool)[0]
+    sites = spread(space, pool, n_cells, rng)
+    for _ in range(ROUNDS_IF_MANY if n_cells > MANY else ROUNDS):
+        sites = _middles(space, pool, sites, rng)
     owner = space.nearest(sites)[0]
     kept = np.unique(owner[pool])
     if len(kept) < len(sites):
@@ -63,7 +63,8 @@ def divided(space: Space, pool: Indices, n_cells: int, rng: Rng) -> tuple[Indice
 
 
 def spread(space: Space, pool: Indices, n_sites: int, rng: Rng) -> Indices:
-    """k-median++ on the points of `pool`: the first site anywhere, each next one by its distance to those before.
+    """k-median++ on the points of `pool`, more than `n_sites`: the first site anywhere, each next one by its distance to those
+    before.
 
     Draws come in batches from one table of distances; a draw whose distance has shrunk since is kept with probability new
     over old, so the law is exactly that of drawing one by one, with one table for many draws.
@@ -74,6 +75,8 @@ def spread(space: Space, pool: Indices, n_sites: int, rng: Rng) -> Indices:
     while len(sites) < n_sites:
         table = best[pool].astype(np.int64)
         cumulative = np.cumsum(table)
+        if not cumulative[-1]:  # what is no metric may have points at distance 0 from a site and not from each other
+            break
         draws = np.searchsorted(cumulative, rng.integers(cumulative[-1], size=BATCH), side="right")
         for place, height in zip(draws.tolist(), rng.integers(table[draws]).tolist(), strict=True):
             if height < best[pool[place]] and len(sites) < n_sites:
@@ -82,14 +85,11 @@ def spread(space: Space, pool: Indices, n_sites: int, rng: Rng) -> Indices:
     return np.array(sites, dtype=np.int64)
 
 
-def _middles(space: Space, pool: Indices, owner: Labels, rng: Rng) -> Indices:
-    """Of every cell that has points of the pool the one with the least sum of distances to some of the others."""
-    order = np.argsort(owner[pool], kind="stable")
-    starts = np.flatnonzero(np.diff(owner[pool][order])) + 1
-    return np.array([_middle(space, pool[members], rng) for members in np.split(order, starts)], dtype=np.int64)
-
-
-def _middle(space: Space, members: Indices, rng: Rng) -> int:
-    if len(members) > MEMBERS:
-        members = rng.choice(members, MEMBERS, replace=False)
-    return int(members[space.distances(members, members).sum(axis=0, dtype=np.int64).argmin()])
+def _middles(space: Space, pool: Indices, sites: Indices, rng: Rng) -> Indices:
+    """Of every cell that has points of the pool the one in the middle of them."""
+    owner, first, _, _ = space.nearest(sites)
+    members = pool[np.argsort(owner[pool], kind="stable")]
+    start = np.flatnonzero(np.diff(owner[members], prepend=-1))
+    radius = np.maximum.reduceat(first[members], start).astype(np.float64)
+    copies = np.ones(space.n_points, dtype=np.int64)
+    return medoids(space, members, start, np.append(start[1:], len(members)), copies, radius, rng)

@@ -29,8 +29,8 @@ class NoisyCellCounts:
                   cells, whose number follows from the released (or declared, or public) number of rows alone.
     Neighbours:   those of the relation; a person has at most q rows.
     Sensitivity:  a row adds 1 to the count of one cell, so q rows move the counts by at most q in L1 and L2 (replace-one: 2 q
-                  and ceil(sqrt(2) q)). The number of rows is between 0 and q a person before and after, so it moves by at
-                  most q, under replace-one too.
+                  and ceil(sqrt(2) q)); `weight` times that for the weighted counts of `tree_counts`. The number of rows is
+                  between 0 and q a person before and after, so it moves by at most q, under replace-one too.
     Cost:         epsilon (or rho) in all: a twentieth for the number of rows if it is asked for, the rest for the counts.
                   The cells depend on the first release only: adaptive composition.
     Not covered:  running time.
@@ -38,11 +38,13 @@ class NoisyCellCounts:
 
     size: Noise | None  # of the number of rows
     counts: Noise
-    scale: float  # of the noise in a count: its standard deviation over sqrt(2); public
+    scale: float  # of the noise in a count of weight 1: its standard deviation over sqrt(2); public
 
     @classmethod
-    def pure(cls, epsilon: Fraction, relation: Relation, unit: PrivacyUnit, *, asks_size: bool, weight: int = 1) -> NoisyCellCounts:
-        """Discrete Laplace noise; `weight` is what a row adds to the counts in all, more than 1 if cells are nested and weighed."""
+    def pure(
+        cls, epsilon: Fraction, relation: Relation, unit: PrivacyUnit, *, asks_size: bool, weight: int = 1
+    ) -> NoisyCellCounts:
+        """Discrete Laplace noise."""
         q = unit.max_rows_per_person
         of_size = epsilon * OF_SIZE if asks_size else Fraction(0)
         moved = per_person(weight, q, relation)
@@ -52,11 +54,13 @@ class NoisyCellCounts:
         return cls(size, counts, moved / float(epsilon - of_size))
 
     @classmethod
-    def gaussian(cls, rho: Fraction, relation: Relation, unit: PrivacyUnit, *, asks_size: bool) -> NoisyCellCounts:
+    def gaussian(
+        cls, rho: Fraction, relation: Relation, unit: PrivacyUnit, *, asks_size: bool, weight: int = 1
+    ) -> NoisyCellCounts:
         """Discrete Gaussian noise, for ledgers that add zCDP."""
         q = unit.max_rows_per_person
         of_size = floor_rho(rho * OF_SIZE) if asks_size else Fraction(0)
-        moved = q if relation == "add-remove" else isqrt(2 * q * q - 1) + 1
+        moved = q * weight if relation == "add-remove" else isqrt(2 * (q * weight) ** 2 - 1) + 1
         size = gaussian_noise("number of rows", q, of_size, one_coordinate=True, reason=OF_ROWS) if asks_size else None
         counts = gaussian_noise("cells", moved, rho - of_size, reason=OF_CELLS)
         return cls(size, counts, moved / (2 * sqrt(rho - of_size)))

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from kveil.errors import InvalidValue
 from kveil.space.universe import Space
 
+SPARSE_DEMAND = "a demand is one index, or one place, a row: a sparse matrix has neither. Pass an array of indices."
+
 
 class Places:
     """Rows of one column are indices of points, rows of as many columns as the points have are coordinates.
@@ -45,4 +47,4 @@ class Places:
             return self.space.locate(np.where(is_place, rows, self._middle)).astype(np.int32)
 
     def encode_sparse(self, rows: Any) -> NoReturn:
-        raise InvalidValue("a demand is one index, or one place, a row: a sparse matrix has neither. Pass an array of indices.")
+        raise InvalidValue(SPARSE_DEMAND)
