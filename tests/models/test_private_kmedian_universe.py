@@ -45,7 +45,7 @@ def off(model):
     return np.abs(PLACES[model.center_indices_][:, None] - CORNERS).sum(axis=2).min(axis=0).max()
 
 
-# --- what it finds -----------------------------------------------------------------------------------------------------
+# --- what it finds ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_repeating_the_noise_and_the_public_choices_repeats_the_centres():
     assert not (fitted(homes(), 2).cluster_weights_ == fitted(homes(), 3).cluster_weights_).all()
 
 
-# --- a demand from anywhere ------------------------------------------------------------------------------------------------
+# --- a demand from anywhere -------------------------------------------------------------------------------------------
 
 
 def as_given(kind, demand, folder):
@@ -208,7 +208,7 @@ def test_a_demand_too_small_to_be_seen_gives_the_centres_of_the_universe_and_say
     assert np.allclose(model.cluster_weights_, 0.25, atol=0.1)
 
 
-# --- what leaves the house ------------------------------------------------------------------------------------------------
+# --- what leaves the house --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("format", ["parquet", "csv"])
@@ -281,7 +281,7 @@ def test_nothing_raw_is_on_a_fitted_object():
     }
 
 
-# --- answers for whoever holds the rows ---------------------------------------------------------------------------------------
+# --- answers for whoever holds the rows -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("objective", ["k-median", "k-means"])
@@ -323,7 +323,7 @@ def test_it_can_be_cloned_pickled_and_printed():
     assert "Graph(n_points=400" in repr(model)
 
 
-# --- what is refused, before anything is charged --------------------------------------------------------------------------------
+# --- what is refused, before anything is charged ----------------------------------------------------------------------
 
 SECRET = 7919
 

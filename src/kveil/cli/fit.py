@@ -97,6 +97,9 @@ def fit(
         raise InvalidValue("--scaling belongs to --objective k-means: k-median measures distances in the units of the data.")
     if math.isinf(epsilon) and not no_privacy:
         raise InvalidValue("an infinite epsilon adds no noise and promises nothing. If that is meant, say --no-privacy.")
+    if no_privacy and not math.isinf(epsilon):
+        raise InvalidValue("--no-privacy goes with --epsilon inf: a finite epsilon adds noise. Leave out one of the two.")
+    check_method(goal, method, on_graph)
     check_place(out, force)
     rows = demand or data
     chosen: dict[str, Any] = {
@@ -139,6 +142,17 @@ def _on_graph(data: Path, demand: Path, truncate: float | None, goal: Objective,
 
     graph = Graph.read(data, truncate=truncate)
     return read_demand(graph, demand, **chosen), {"universe": graph, "objective": goal.value}
+
+
+def check_method(objective: Objective, method: Method, on_graph: bool) -> None:
+    """Refuse a method of another problem, and say which there are."""
+    from kveil.models import private_kmeans, private_kmedian
+
+    of_rows = private_kmedian.METHODS if objective is Objective.k_median else private_kmeans.METHODS
+    able = ("auto", *(private_kmedian.UNIVERSE_METHODS if on_graph else of_rows))
+    if method.value not in able:
+        given = "--metric graph" if on_graph else f"--objective {objective.value}"
+        raise InvalidValue(f"--method {method.value} is not for {given}. Use one of {', '.join(able)}.")
 
 
 def model_of(objective: Objective) -> Any:

@@ -31,8 +31,8 @@ def read_demand(graph: Graph, path: Path, columns: Any, person: Any, max_rows_pe
 
         if graph.names is not None:
             raise InvalidValue(
-                "the vertices of this graph are not called 0 to n - 1, so a column of numbers does not tell which is meant. Pass the "
-                "demand as a text file with the name of one vertex a line."
+                "the vertices of this graph are not called 0 to n - 1, so a column of numbers does not tell which is meant. Pass "
+                "the demand as a text file with the name of one vertex a line."
             )
         return read(path, columns=columns, person=person, max_rows_per_person=max_rows_per_person)
     if columns is not None or person is not None:
