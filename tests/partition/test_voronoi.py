@@ -45,7 +45,7 @@ def test_moving_sites_to_the_middle_makes_cells_narrower():
     for seed in range(10):
         sites = spread(space, pool, 12, np.random.default_rng(seed))
         spreads.append(space.nearest(sites)[1].sum())
-        sites, _ = divided(space, pool, 12, np.random.default_rng(seed))
+        sites, _ = divided(space, pool, pool, 12, np.random.default_rng(seed))
         rounds.append(space.nearest(sites)[1].sum())
     assert np.mean(rounds) < 0.9 * np.mean(spreads)
 

@@ -20,7 +20,7 @@ def check_graph_options(demand: Path | None, bounds: str | None, center: str | N
     """Refuse options that say something else than a demand on a graph."""
     if demand is None:
         raise InvalidValue("--metric graph takes the roads from DATA and the people from --demand FILE, one vertex a line.")
-    if not (bounds is center is radius is scaling is None):
+    if any(option is not None for option in (bounds, center, radius, scaling)):
         raise InvalidValue("a graph is its own domain. Leave out --bounds, --center, --radius and --scaling.")
 
 
