@@ -5,7 +5,7 @@ from importlib import import_module
 
 ALL = (
     "import_time", "samplers", "selection", "lloyd_speed", "tree_speed", "hst_speed", "parquet_memory", "utility", "null", "pmed",
-    "kmedian_speed",
+    "kmedian_speed", "kmedian_utility", "seattle",
 )  # fmt: skip
 
 
