@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Candidates", "Grid", "KMedian", "Lloyd", "Mean", "SampleAggregate", "Tree"]
+__all__ = ["Candidates", "Counts", "Grid", "KMedian", "Lloyd", "LocalSearch", "Mean", "SampleAggregate", "Tree"]
 
 
 @dataclass(frozen=True)
@@ -113,3 +113,24 @@ class Candidates:
     levels: int | None = None
     kappa: float = 2.0**-10
     most: int = 512
+
+
+@dataclass(frozen=True)
+class Counts:
+    """partition: what is counted: "voronoi", the cells of sites spread over the universe, or "hst", the nodes of a random tree.
+    cells: how many cells, a public number; default one for every 4 rows that noise of the budget could hide, from
+        `expected_rows` or a noisy number of rows. Only for "voronoi".
+    """
+
+    partition: Literal["voronoi", "hst"] = "voronoi"
+    cells: int | None = None
+
+
+@dataclass(frozen=True)
+class LocalSearch:
+    """seeds: share of the budget for the start, with init="hst"; the others start without looking at the demand.
+    candidates: how many points may become centres, spread over the universe; default all of them, up to 20 000.
+    """
+
+    seeds: float = 0.5
+    candidates: int | None = None
