@@ -213,7 +213,7 @@ def test_the_charges_add_up_to_epsilon_for_every_relation_unit_and_size_rule(rel
     unit = kveil.PrivacyUnit("person", q, "who") if q > 1 else kveil.PrivacyUnit()
     given = model(relation, expected_rows=declared, tuning=tuning).guarantee(unit=unit)
     assert sum(charge.epsilon for charge in given.charges) == 1
-    asks = declared is None and tuning is None and not (relation == "replace-one" and q == 1)
+    asks = declared is None and tuning is None
     assert len(given.charges) == 1 + asks
     weight = counts_module.PATH if tuning is TREE else 1
     assert given.charges[-1].sensitivity == weight * q * (2 if relation == "replace-one" else 1)
