@@ -75,9 +75,7 @@ def test_sites_are_drawn_by_their_distance():
 
 @pytest.mark.filterwarnings("ignore:some distances")
 def test_what_is_no_metric_is_divided_all_the_same():
-    space = Precomputed(
-        np.abs(np.arange(60)[:, None] - np.arange(60)) // 2
-    )  # 1 is at distance 0 from 0 and from 2
+    space = Precomputed(np.abs(np.arange(60)[:, None] - np.arange(60)) // 2)  # 1 is at distance 0 from 0 and from 2
     cells = voronoi(space, 59, np.random.default_rng(0))
     assert cells.sizes.sum() == 60
     assert cells.sizes.min() >= 1
