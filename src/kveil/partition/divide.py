@@ -64,7 +64,8 @@ def _projected(codes: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np
     signs = rng.choice([-1.0, 1.0], (codes.shape[1], MOST_COLUMNS)) / np.sqrt(MOST_COLUMNS)
     out = np.empty((len(codes), MOST_COLUMNS), dtype=np.int32)
     for top in range(0, len(codes), BLOCK):
-        out[top : top + BLOCK] = np.rint(codes[top : top + BLOCK].astype(np.float64) @ signs)
+        sums = codes[top : top + BLOCK].astype(np.float64) @ signs
+        out[top : top + BLOCK] = np.rint(np.clip(sums, -(2**29), 2**29))  # differences fit into 32 bits
     return out
 
 
