@@ -3,7 +3,10 @@
 import sys
 from importlib import import_module
 
-ALL = ("import_time", "samplers", "selection", "lloyd_speed", "tree_speed", "parquet_memory", "utility", "null")
+ALL = (
+    "import_time", "samplers", "selection", "lloyd_speed", "tree_speed", "parquet_memory", "utility", "null", "pmed",
+    "kmedian_speed",
+)  # fmt: skip
 
 
 def main() -> int:

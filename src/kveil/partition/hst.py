@@ -18,6 +18,7 @@ from kveil.errors import InvalidValue
 from kveil.partition import _kernels
 from kveil.partition.divide import Divide, divider
 from kveil.partition.medoids import medoids
+from kveil.space.universe import seal
 
 if TYPE_CHECKING:
     from kveil.space.universe import Space
@@ -98,6 +99,7 @@ class Hst:
         slices = grown["start"][leaves], grown["stop"][leaves]
         representative[leaves] = medoids(space, grown["members"], *slices, copies, grown["radius"][leaves], rng)
         leaf = _leaf_of_points(space, grown["members"], leaves, *slices)
+        seal(leaf, representative, *grown.values())
         return cls(space, levels, factor, diameter, leaf=leaf, representative=representative, **grown)
 
     @property
@@ -127,7 +129,7 @@ class Hst:
         return self.members[self.start[node] : self.stop[node]]
 
     def children(self, node: int) -> Integers:
-        return self.first_child[node] + np.arange(self.n_children[node])
+        return np.arange(self.first_child[node], self.first_child[node] + self.n_children[node])
 
     def draw(self, width: int = 100, height: int = 60) -> str:
         """The tree as lines of text, at most `height` of them; what does not fit is counted."""

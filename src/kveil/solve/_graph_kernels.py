@@ -55,10 +55,7 @@ def swap_eagerly(graph: Any, candidates: Any, idle: Any, patience: Any, state: A
                 gain += state.weights[o] * max(near - there, 0)
                 change[state.owner[o]] -= state.weights[o] * (far - max(there, near))
             room.tentative[o] = FAR
-        x = 0
-        for i in range(1, change.size):
-            if change[i] < change[x]:
-                x = i
+        x = np.argmin(change)
         if change[x] < gain:
             swap(graph, x, y, state, room)
             reach = farthest(state)

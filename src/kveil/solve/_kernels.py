@@ -97,10 +97,7 @@ def swap_eagerly(table: Any, picks: Any, candidates: Any, idle: Any, patience: A
             there, near = loss_at(row[o], state.is_squared, state.shift), loss_at(first[o], state.is_squared, state.shift)
             gain += weights[o] * max(near - there, 0)
             change[owner[o]] -= weights[o] * (loss_at(second[o], state.is_squared, state.shift) - max(there, near))
-        x = 0
-        for i in range(1, change.size):
-            if change[i] < change[x]:
-                x = i
+        x = np.argmin(change)
         if change[x] < gain:
             swap(x, candidates[j], row, state)
             idle = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import floor, log2
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,14 +33,16 @@ class Demand:
 
     @classmethod
     def weighted(cls, weights: ArrayLike) -> Demand:
-        """One finite weight >= 0 for every point. Whole numbers are kept; others are rounded to fixed point, about 2**-31 of
-        their sum."""
+        """One finite weight >= 0 for every point. Whole numbers with a sum up to 2**30 are kept; others are rounded to
+        multiples of about 2**-30 of their sum."""
         mass = np.asarray(weights, dtype=np.float64)
-        total = float(mass.sum())
-        if total <= TOTAL and not (mass % 1).any():
+        peak = float(mass.max(initial=0.0)) or 1.0
+        shares = mass / peak  # whose sum cannot overflow
+        total = float(shares.sum()) or 1.0
+        if peak * total <= TOTAL and not (mass % 1).any():
             return cls.of(np.arange(len(mass)), mass.astype(np.int64))
-        bits = int(np.floor(np.log2(TOTAL / total)))
-        return cls.of(np.arange(len(mass)), np.rint(np.ldexp(mass, bits)).astype(np.int64), float(2.0**-bits))
+        bits = floor(log2(TOTAL / total))
+        return cls.of(np.arange(len(mass)), np.rint(np.ldexp(shares, bits)).astype(np.int64), peak * 2.0**-bits)
 
     @property
     def total(self) -> int:

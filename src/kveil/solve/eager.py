@@ -40,7 +40,7 @@ class TableSearch:
     def __init__(self, space: Space, demand: Demand, loss: Loss, *, block_pairs: int = BLOCK_PAIRS) -> None:
         self.space, self.demand, self.loss = space, demand, loss
         self._block = max(1, block_pairs // max(1, len(demand.indices)))
-        self._table = _table(space, demand.indices) if fits(space, demand) else None
+        self.table = _table(space, demand.indices) if fits(space, demand) else None
 
     def improve(self, centers: ArrayLike, candidates: Integers, max_rounds: int) -> Found:
         state = self._start(np.array(centers, dtype=np.int64))
@@ -59,14 +59,14 @@ class TableSearch:
         return _state(self.space, self.demand.weights, self.loss, centers, apart, two_nearest(apart, self.space.diameter))
 
     def _rows(self, points: Integers) -> Block:
-        if self._table is not None:
-            return self._table, points, points
+        if self.table is not None:
+            return self.table, points, points
         rows = self.space.distances(points, self.demand.indices)
         seal(rows)  # as a table is: to the compiler an array that may be written is another type
         return rows, np.arange(len(points)), points
 
     def _is_small(self, candidates: Integers) -> bool:
-        return self._table is not None or len(candidates) * len(self.demand.indices) <= MOST_PAIRS
+        return self.table is not None or len(candidates) * len(self.demand.indices) <= MOST_PAIRS
 
     def _blocks(self, candidates: Integers) -> Iterator[Block]:
         for start in range(0, len(candidates), self._block):
@@ -78,26 +78,29 @@ class GraphSearch:
 
     def __init__(self, space: Graph, demand: Demand, loss: Loss) -> None:
         self.space, self.demand, self.loss = space, demand, loss
-        self._graph = space.indptr, space.heads, space.lengths
+        self.graph = space.indptr, space.heads, space.lengths
         self._weights = np.zeros(space.n_points, dtype=np.int64)
         self._weights[demand.indices] = demand.weights
         most = len(space.heads) + space.n_points + 1
-        self._room = _graph_kernels.Room(
+        self.room = _graph_kernels.Room(
             np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int32),
             np.full(space.n_points, _graph_kernels.FAR, dtype=np.int32), np.empty(space.n_points, dtype=np.int32),
         )  # fmt: skip
 
     def improve(self, centers: ArrayLike, candidates: Integers, max_rounds: int) -> Found:
-        places = np.array(centers, dtype=np.int64)
-        owner, first, second, runner = self.space.nearest(places)
-        runner[second >= self.space.diameter] = -1
-        state = _state(self.space, self._weights, self.loss, places, np.empty((0, 0), np.int32), (owner, runner, first, second))
+        state = self.start(np.array(centers, dtype=np.int64))
         idle = 0
         for _ in range(max_rounds):
-            idle = _graph_kernels.swap_eagerly(self._graph, candidates, idle, len(candidates), state, self._room)
+            idle = _graph_kernels.swap_eagerly(self.graph, candidates, idle, len(candidates), state, self.room)
             if idle >= len(candidates):
                 break
         return Found(state.centers, int(_kernels.take_stock(state)))
+
+    def start(self, centers: Integers) -> _kernels.State:
+        """The books of these centres, which a search then changes."""
+        owner, first, second, runner = self.space.nearest(centers)
+        runner[second >= self.space.diameter] = -1
+        return _state(self.space, self._weights, self.loss, centers, np.empty((0, 0), np.int32), (owner, runner, first, second))
 
 
 def search_for(space: Space, demand: Demand, loss: Loss, n_clusters: int, n_searches: int = 1) -> Search:

@@ -32,7 +32,7 @@ def hst(
 ) -> Integers:
     """`n_clusters` seeds, points of a universe by index, by the 2-HST of "k-Median Clustering via Metric Embedding". Not private.
 
-    weights: one a point, >= 0; all 1 unless given. levels: of the tree, whose smallest cells are 2**levels times smaller than all.
+    weights: one a point, >= 0; all 1 unless given. levels: how often the tree halves the radii of its cells.
 
     >>> from kveil.space.vectors import Euclidean
     >>> shops = Euclidean([[0.0], [1.0], [2.0], [50.0], [51.0], [52.0]])

@@ -106,15 +106,15 @@ def _size(ends: Integers, n_points: int | None) -> int:
 def _undirected(ends: Integers, lengths: Floats, n: int) -> Any:
     """Both directions of every edge as a CSR array; edges of length 0 are stored zeros, which SciPy's searches follow too."""
     is_edge = ends[:, 0] != ends[:, 1]
-    tails = np.concatenate([ends[is_edge, 0], ends[is_edge, 1]]).astype(np.int32)
-    heads = np.concatenate([ends[is_edge, 1], ends[is_edge, 0]]).astype(np.int32)
-    both = np.tile(lengths[is_edge], 2)
-    order = np.lexsort((both, heads, tails))
-    tails, heads, both = tails[order], heads[order], both[order]
-    is_first = np.ones(len(tails), dtype=bool)
-    is_first[1:] = (tails[1:] != tails[:-1]) | (heads[1:] != heads[:-1])
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(tails[is_first], minlength=n))])
-    return csr_array((both[is_first], heads[is_first], indptr), shape=(n, n))
+    one, other = ends[is_edge].T
+    pairs = np.concatenate([one * n + other, other * n + one])  # below 2**62: one number to sort by
+    order = np.argsort(pairs, kind="stable")
+    pairs = pairs[order]
+    first = np.flatnonzero(np.diff(pairs, prepend=-1))
+    shortest = np.minimum.reduceat(np.tile(lengths[is_edge], 2)[order], first) if len(first) else np.empty(0)
+    tails, heads = np.divmod(pairs[first], n)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(tails, minlength=n))])
+    return csr_array((shortest, heads, indptr), shape=(n, n))
 
 
 def _extent(graph: Any, piece: NDArray[np.int32]) -> float:

@@ -30,7 +30,10 @@ class Space(Protocol):
     n_points: int
     diameter: int  # public upper bound of every distance, in steps
     step: float  # length of one step, in the units of the user
-    points: NDArray[np.float64] | None  # coordinates, where the universe has them
+
+    @property
+    def points(self) -> NDArray[np.float64] | None:
+        """Coordinates, where the universe has them."""
 
     def distances(self, sources: ArrayLike, targets: ArrayLike | None = None) -> Distances:
         """One row a source, one column a target; all points if no targets are given."""
