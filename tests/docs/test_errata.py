@@ -9,7 +9,11 @@ from scipy import stats
 from kveil import PrivateKMeans
 from kveil.kernel.grid import Ball
 from kveil.partition.cubes import Cubes
+from kveil.partition.hst import Hst
 from kveil.partition.projection import random_axes
+from kveil.research.printed_hst import printed_cost, printed_first_level_is_l, printed_root_is_l
+from kveil.research.tree_law import leaf_law, worst_loss
+from kveil.space.matrix import Precomputed
 from kveil.summary.frame import Frame
 from kveil.summary.swaps import Loss
 
@@ -155,3 +159,44 @@ def test_blocks_by_place_let_one_row_move_several():
 
     assert results(rows) == [0, 1, 0, 1]
     assert results([0, *rows]) == [0, 0, 0, 0]
+
+
+def test_the_printed_noise_of_a_tree_costs_more_than_its_epsilon():
+    for height in (1, 2, 5):
+        assert printed_cost(height, base=2, first=0) == 2 - 2.0 ** (1 - height)
+        assert printed_cost(height, base=2, first=1) == 1 - 2.0**-height
+    assert printed_cost(200, base=math.sqrt(2), first=0) == pytest.approx(3.41, abs=5e-3)
+    two, three = [0, 20, 60, 60], [0, 25, 25, 30, 60, 60, 60, 60]
+    for counts, added, moved in [(two, 1.46, 1.20), (three, 1.68, 1.31)]:
+        first, root = (noise(len(counts).bit_length() - 1, 1.0) for noise in (printed_first_level_is_l, printed_root_is_l))
+        assert worst_loss(leaf_law(counts, first), leaf_law([1, *counts[1:]], first)) == pytest.approx(added, abs=5e-3)
+        replaced = [1, *counts[1:-1], counts[-1] - 1]
+        assert worst_loss(leaf_law(counts, root), leaf_law(replaced, root)) == pytest.approx(moved, abs=5e-3)
+    without, one = (leaf_law([n, 4, 6, 2], printed_first_level_is_l(2, 1.0))[0] for n in (0, 1))
+    assert (without, one) == (pytest.approx(0.0057, abs=5e-5), pytest.approx(0.0186, abs=5e-5))
+    assert math.log(one / without) == pytest.approx(1.18, abs=5e-3)
+
+
+def test_the_printed_score_for_k_means_orders_nodes_unlike_its_bound():
+    (rows, level), (fewer, higher) = (5, 1), (2, 2)
+    assert (rows * 2**level, fewer * 2**higher) == (10, 8)
+    assert (rows * 4**level, fewer * 4**higher) == (20, 32)
+
+
+def test_a_fixed_radius_parts_two_neighbours_unless_one_of_them_comes_first():
+    n, diameter = 100, 2000
+    matrix = np.full((n, n), diameter)
+    matrix[0, 1:] = matrix[1:, 0] = diameter // 2
+    matrix[1, 2:] = matrix[2:, 1] = diameter // 2 + 1
+    matrix[0, 1] = matrix[1, 0] = 1
+    np.fill_diagonal(matrix, 0)
+    space = Precomputed(matrix)
+    for seed in range(60):
+        tree = Hst.of(space, levels=1, beta=1.0, random_state=seed)
+        comes_first = np.random.default_rng(seed).permutation(n)[0]
+        assert (tree.leaf[0] != tree.leaf[1]) == (comes_first > 1)
+        random = Hst.of(space, levels=1, random_state=seed)
+        if not diameter / 2 <= random.factor * diameter / 2 < diameter / 2 + 1:
+            assert random.leaf[0] == random.leaf[1]
+    assert (n - 2) / n == 0.98
+    assert math.log2(1001 / 1000) == pytest.approx(0.0014, abs=5e-5)  # of a factor between 1 and 1.001

@@ -77,6 +77,9 @@ def fit(
         raise InvalidValue("--scaling belongs to --objective k-means: k-median measures distances in the units of the data.")
     if math.isinf(epsilon) and not no_privacy:
         raise InvalidValue("an infinite epsilon adds no noise and promises nothing. If that is meant, say --no-privacy.")
+    if no_privacy and not math.isinf(epsilon):
+        raise InvalidValue("--no-privacy goes with --epsilon inf: a finite epsilon adds noise. Leave out one of the two.")
+    check_method(objective, method)
     check_place(out, force)
     source = read(
         data, columns=parse_labels(columns, data), person=parse_label(person, data), max_rows_per_person=max_rows_per_person
@@ -95,6 +98,13 @@ def fit(
         model.fit(source)
     model.release_.save(out, format=format.value, overwrite=force)
     typer.echo(json.dumps(summary(model, out)) if as_json else words(model, out))
+
+
+def check_method(objective: Objective, method: Method) -> None:
+    """Refuse a method of the other objective, and say which there are."""
+    able = ("auto", *model_of(objective).methods)
+    if method.value not in able:
+        raise InvalidValue(f"--method {method.value} is not for --objective {objective.value}. Use one of {', '.join(able)}.")
 
 
 def model_of(objective: Objective) -> Any:

@@ -118,7 +118,11 @@ class CuratorModel(EuclideanClusterer, ABC):
                 f'{option} belongs to method={able}. Leave it out, or use that method: "{used}" has no such option.'
             )
         if self.tuning is not None and type(self.tuning) is not chosen.tuning:
-            raise InvalidType(f'tuning must be kveil.tuning.{chosen.tuning.__name__}(...) or None for method="{used}".')
+            able = ", ".join(sorted({method.tuning.__name__ for method in self.methods.values()}))
+            raise InvalidType(
+                f'tuning must be kveil.tuning.{chosen.tuning.__name__}(...) or None for method="{used}". '
+                f"{type(self).__name__} takes {able}, each with its own method."
+            )
         return used, why
 
     def _pointed(self) -> tuple[str, str] | None:
