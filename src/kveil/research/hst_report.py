@@ -14,8 +14,8 @@ from kveil.research.hst_times import Timing
 
 NOTICE = (
     "Drawn by kveil on public or made-up data: none of these numbers is the paper's own. Methods as printed are drawn in "
-    "floating point for study and promise nothing; DP-HST as printed would cost more than its epsilon even if they did. "
-    "Corrected methods and kveil's default have a guarantee each, but costs are exact statistics of the rows: not for data about people."
+    "floating point for study and promise nothing; DP-HST as printed would cost more than its epsilon even so. Corrected methods "
+    "and kveil's default have a guarantee each, but costs are exact statistics of the rows: not for data about people."
 )
 
 
