@@ -4,7 +4,7 @@ import sys
 from importlib import import_module
 
 ALL = (
-    "import_time", "samplers", "selection", "lloyd_speed", "tree_speed", "parquet_memory", "utility", "null", "pmed",
+    "import_time", "samplers", "selection", "lloyd_speed", "tree_speed", "hst_speed", "parquet_memory", "utility", "null", "pmed",
     "kmedian_speed",
 )  # fmt: skip
 

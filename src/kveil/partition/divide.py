@@ -21,17 +21,16 @@ if TYPE_CHECKING:
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Divide = Callable[
-    [int, Integers, Integers, Integers, NDArray[np.int32], Floats], None
-]  # level, members, starts, stops, child, far
+# level, members, starts, stops, child, far
+Divide = Callable[[int, Integers, Integers, Integers, NDArray[np.int32], Floats], None]
 
-
-MOST_COLUMNS = 32  # points with more are projected: a tree may be coarse, and in many dimensions all distances are alike
+MOST_COLUMNS = 64  # points with more are projected: seeds of 784 columns cost the same, and the tree a sixth of the time
 BLOCK = 2**14
 
 
 def divider(space: Space, order: Integers, radii: list[float], most: int, rng: np.random.Generator) -> Divide:
     """The quickest way to divide cells of this space. order: its locations, in the order in which they become centres.
+    most: children of a cell; what is left then goes to the nearest. Graphs have no such limit.
 
     Graphs have *global* centres: a point goes to the first of all points that is near enough, in its cell or not. Elsewhere a
     centre is a member of the cell that no earlier one took.
@@ -65,7 +64,8 @@ def _projected(codes: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np
     signs = rng.choice([-1.0, 1.0], (codes.shape[1], MOST_COLUMNS)) / np.sqrt(MOST_COLUMNS)
     out = np.empty((len(codes), MOST_COLUMNS), dtype=np.int32)
     for top in range(0, len(codes), BLOCK):
-        out[top : top + BLOCK] = np.rint(codes[top : top + BLOCK].astype(np.float64) @ signs)
+        sums = codes[top : top + BLOCK].astype(np.float64) @ signs
+        out[top : top + BLOCK] = np.rint(np.clip(sums, -(2**29), 2**29))  # differences fit into 32 bits
     return out
 
 

@@ -89,7 +89,8 @@ class Hst:
         """
         _check(levels, leaf_size, beta)
         rng = np.random.default_rng(random_state)
-        order, copies = _locations(space, rng)
+        named = space.locations()
+        order = _first_seen(named[rng.permutation(space.n_points)])
         factor = LOWEST_FACTOR * 2.0 ** rng.random() if beta is None else float(beta)  # density ~ 1/beta between the ends
         diameter = _diameter(space, int(order[0]))
         radii = [factor * diameter / 2 ** (levels - h) for h in range(levels)]
@@ -97,8 +98,8 @@ class Hst:
         leaves = np.flatnonzero(grown["n_children"] == 0)
         representative = np.full(len(grown["parent"]), -1, dtype=np.int64)
         slices = grown["start"][leaves], grown["stop"][leaves]
-        representative[leaves] = medoids(space, grown["members"], *slices, copies, grown["radius"][leaves], rng)
-        leaf = _leaf_of_points(space, grown["members"], leaves, *slices)
+        representative[leaves] = medoids(space, named, grown["members"], *slices, grown["radius"][leaves], rng)
+        leaf = _leaf_of_points(named, grown["members"], leaves, *slices)
         seal(leaf, representative, *grown.values())
         return cls(space, levels, factor, diameter, leaf=leaf, representative=representative, **grown)
 
@@ -159,19 +160,17 @@ def _check(levels: Any, leaf_size: Any, beta: Any) -> None:
         raise InvalidValue("beta, the factor of all radii, must be between 0.5 and 1.5, or None for a random one.")
 
 
-def _locations(space: Space, rng: np.random.Generator) -> tuple[Integers, Integers]:
-    """Locations in the order of a random permutation of the points, each by its first point; and how many points share it."""
-    named = space.locations()
-    seen = named[rng.permutation(space.n_points)]
-    _, first = np.unique(seen, return_index=True)
-    return np.asarray(seen[np.sort(first)]), np.bincount(named, minlength=space.n_points)
+def _first_seen(sequence: Integers) -> Integers:
+    """The different entries in the order in which they first occur."""
+    _, first = np.unique(sequence, return_index=True)
+    return np.asarray(sequence[np.sort(first)])
 
 
-def _leaf_of_points(space: Space, members: Integers, leaves: Integers, start: Integers, stop: Integers) -> NDArray[np.int32]:
+def _leaf_of_points(named: Integers, members: Integers, leaves: Integers, start: Integers, stop: Integers) -> NDArray[np.int32]:
     along = np.argsort(start)  # leaves cover the places of members without a gap
-    leaf = np.empty(space.n_points, dtype=np.int32)
+    leaf = np.empty(len(named), dtype=np.int32)
     leaf[members] = np.repeat(leaves[along], (stop - start)[along])
-    return np.asarray(leaf[space.locations()])
+    return np.asarray(leaf[named])
 
 
 def _diameter(space: Space, anywhere: int) -> int:

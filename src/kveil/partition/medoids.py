@@ -22,12 +22,14 @@ MOST_ANCHORS = 8  # of a cell of a graph that members are measured from: 2 % abo
 
 
 def medoids(
-    space: Space, members: Integers, start: Integers, stop: Integers, copies: Integers, radius: Floats, rng: np.random.Generator
+    space: Space, named: Integers, members: Integers, start: Integers, stop: Integers, radius: Floats, rng: np.random.Generator
 ) -> Integers:
     """The medoid of every cell members[start:stop], a location counting as often as the universe has points there.
 
-    A cell of more than MOST_MEMBERS locations is judged by as many of them. radius: of the cells.
+    named: the location of every point. A cell of more than MOST_MEMBERS locations is judged by as many of them. radius: of the
+    cells.
     """
+    copies = np.bincount(named, minlength=space.n_points)
     chosen = members[start].copy()
     many = np.flatnonzero(stop - start > 1)
     if isinstance(space, Graph):
