@@ -4,8 +4,8 @@ import sys
 from importlib import import_module
 
 ALL = (
-    "import_time", "samplers", "selection", "lloyd_speed", "tree_speed", "hst_speed", "parquet_memory", "utility", "null", "pmed",
-    "kmedian_speed",
+    "import_time", "samplers", "selection", "lloyd_speed", "tree_speed", "hst_speed", "pmed", "kmedian_speed", "seattle",
+    "parquet_memory", "utility", "null", "kmedian_utility",
 )  # fmt: skip
 
 

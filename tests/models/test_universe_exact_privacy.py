@@ -30,7 +30,7 @@ def random_universe(n):
     return Precomputed(np.abs(places[:, None] - places).sum(axis=2))
 
 
-# --- the walk, enumerated ------------------------------------------------------------------------------------------------
+# --- the walk, enumerated ---------------------------------------------------------------------------------------------
 
 CASES = [(5, 1, 1), (5, 2, 1), (4, 2, 2), (4, 1, 2), (3, 2, 2)]  # points, centres, steps
 
@@ -87,7 +87,7 @@ def test_a_range_taken_over_the_demand_is_caught():
     assert max(worst_losses(*broken)) > 20 * ETA
 
 
-# --- whole fits, replayed --------------------------------------------------------------------------------------------------
+# --- whole fits, replayed ---------------------------------------------------------------------------------------------
 
 TOWN = Graph.from_edges([[0, 1], [1, 2], [2, 3], [3, 4], [4, 0], [4, 5]], lengths=[2, 3, 2, 4, 3, 9])
 TREE = Counts(partition="hst")
@@ -167,7 +167,7 @@ def test_a_tree_with_budgets_that_depend_on_the_leaf_is_noticed(monkeypatch):
     assert worst > 1.1
 
 
-# --- what the vault is asked for ---------------------------------------------------------------------------------------------
+# --- what the vault is asked for --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("relation", "window"), [("add-remove", 1), ("replace-one", 2)])
@@ -202,7 +202,7 @@ def test_where_nobody_can_tell_the_choices_apart_nothing_is_drawn_and_all_is_cha
         assert ledger.remaining().epsilon == 0.0
 
 
-# --- the default: cells from released or declared sizes alone --------------------------------------------------------------------
+# --- the default: cells from released or declared sizes alone ---------------------------------------------------------
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])

@@ -45,7 +45,7 @@ def test_moving_sites_to_the_middle_makes_cells_narrower():
     for seed in range(10):
         sites = spread(space, pool, 12, np.random.default_rng(seed))
         spreads.append(space.nearest(sites)[1].sum())
-        sites, _ = divided(space, pool, 12, np.random.default_rng(seed))
+        sites, _ = divided(space, pool, pool, 12, np.random.default_rng(seed))
         rounds.append(space.nearest(sites)[1].sum())
     assert np.mean(rounds) < 0.9 * np.mean(spreads)
 
@@ -75,7 +75,7 @@ def test_sites_are_drawn_by_their_distance():
 
 @pytest.mark.filterwarnings("ignore:some distances")
 def test_what_is_no_metric_is_divided_all_the_same():
-    space = Precomputed(np.abs(np.arange(60)[:, None] - np.arange(60)) // 2)  # 0 is at distance 0 from 1, 1 from 2, but 0 not from 2
+    space = Precomputed(np.abs(np.arange(60)[:, None] - np.arange(60)) // 2)  # 1 is at distance 0 from 0 and from 2
     cells = voronoi(space, 59, np.random.default_rng(0))
     assert cells.sizes.sum() == 60
     assert cells.sizes.min() >= 1

@@ -12,18 +12,16 @@ import pytest
 from kveil import Precomputed
 from kveil.errors import SourceError
 from kveil.partition.hst import Hst
-from kveil.research import median_methods, printed_search
+from kveil.research import median_methods
 from kveil.research.hst_figures import COMPARISONS, QUICK, Cell, Outcome, Size, Verdict, farthest_apart, play, verdicts
-from kveil.research.hst_report import as_csv, as_markdown, records, timing_records
+from kveil.research.hst_report import as_markdown, records, timing_records
 from kveil.research.hst_times import FIXED, Timing, timings
+from kveil.research.kvariates_report import as_csv
 from kveil.research.median_cases import GROUPS, KINDS, Images, cases, clustered_graph, read_digits, timed_universes
 from kveil.research.median_methods import METHODS, Round, Run, corrected_seeds
 from kveil.research.printed_hst import printed_cost
-from kveil.research.printed_search import printed_seeds, printed_seeds_cost, printed_walk
-from kveil.solve.demand import Demand
+from kveil.research.printed_seeds import printed_seeds, printed_seeds_cost, rates
 from kveil.solve.hst import seeds_from_counts
-from kveil.solve.local_search import Swaps
-from kveil.solve.loss import Loss
 from kveil.testing import scripted
 
 TINY = Size(200, 200, 40, 2, (2, 3), (2, FIXED), (100, 200))
@@ -40,10 +38,6 @@ def line():
     """Points whose distances double: a tree of them is as deep as it may be."""
     places = 2 ** np.arange(9)
     return Precomputed(np.abs(places[:, None] - places).astype(np.int32))
-
-
-def swaps_on(space, rows):
-    return Swaps(space, Demand.of(rows), Loss(is_squared=False))
 
 
 class TestUniverses:
@@ -107,39 +101,7 @@ class TestUniverses:
             read_digits(tmp_path / "images.npz")
 
 
-class TestPrinted:
-    def test_a_choice_follows_the_printed_weights(self):
-        costs, rate = np.array([3, 0, 1]), 0.7
-
-        class Evenly:
-            def __init__(self, height):
-                self.height = height
-
-            def random(self):
-                return self.height
-
-        drawn = [printed_search._drawn(costs, rate, Evenly(height)) for height in (np.arange(3000) + 0.5) / 3000]
-        weights = np.exp(-rate * costs)
-        assert np.bincount(drawn) / 3000 == pytest.approx(weights / weights.sum(), abs=1e-3)
-
-    def test_the_exponent_is_epsilon_over_four_diameters_and_all_choices(self, line, monkeypatch):
-        rates = []
-        monkeypatch.setattr(printed_search, "_drawn", lambda costs, rate, rng: rates.append(rate) or int(costs.argmin()))
-        printed_walk(swaps_on(line, [0, 1, 2]), np.array([8]), 2.0, np.random.default_rng(0))
-        assert rates == [2.0 / (4 * 255 * 21)] * 21
-
-    def test_with_all_the_budget_in_the_world_it_walks_downhill_and_takes_the_best(self, line):
-        swaps = swaps_on(line, [0, 0, 1, 6, 7])
-        walk = printed_walk(swaps, np.array([3, 8]), 1e9, np.random.default_rng(0), n_steps=4)
-        best = min(swaps.cost([one, other]) for one in range(9) for other in range(one))
-        assert swaps.cost(walk.centers) == best
-        assert best <= walk.iterates <= swaps.cost([3, 8])
-        assert walk.pull > 1e3
-
-    def test_with_none_it_cannot_tell_swaps_apart(self, line):
-        walk = printed_walk(swaps_on(line, [0, 1, 2]), np.array([3, 8]), 1e-9, np.random.default_rng(0))
-        assert 0 < walk.pull < 1e-9
-
+class TestPrintedSeeds:
     def test_seeds_without_noise_are_those_of_the_tree(self, line):
         tree = Hst.of(line, beta=1.0, random_state=0)
         counts = np.array([9, 0, 0, 5, 0, 0, 4, 0, 7])
@@ -148,14 +110,14 @@ class TestPrinted:
 
     def test_noise_doubles_from_level_to_level_and_costs_more_than_is_claimed(self, line):
         tree = Hst.of(line, beta=1.0, random_state=0)
-        rates = printed_search._rates(tree, 1.0)
+        found = rates(tree, 1.0)
         radii = tree.gap[1:] / (tree.diameter / 2)  # of the first partition, 1
-        assert rates == pytest.approx(radii)  # noise of scale 1, 2, 4, ... where the radius is 1, 1/2, 1/4, ...
+        assert found == pytest.approx(radii)  # noise of scale 1, 2, 4, ... where the radius is 1, 1/2, 1/4, ...
         worst = 0.0
         for node in tree.leaves.tolist():
             paid, above = 0.0, node
             while above:
-                paid, above = paid + rates[above - 1], int(tree.parent[above])
+                paid, above = paid + found[above - 1], int(tree.parent[above])
             worst = max(worst, paid)
         assert printed_seeds_cost(tree, 1.0) == pytest.approx(worst)
         assert 1 < worst <= printed_cost(tree.n_levels, base=2, first=0)
@@ -192,6 +154,24 @@ class TestMethods:
         assert paid["DP-rand, as printed"] == paid["DP-k-median++, as printed"] == 0.25
         assert 0.75 < paid["DP-HST, as printed (invalid)"] <= 1.25
         assert {paid[name] for name in NAMES[6:]} == {1.0}
+
+    def test_a_printed_search_has_iterates_and_a_pull_that_is_far_from_enough(self, demand):
+        run = demand.run(METHODS[4], 3)
+        assert run.iterates > 0
+        assert 0 < run.pull < np.log(3 * 200)
+        assert demand.run(METHODS[7], 3).iterates is None
+
+    def test_a_pull_is_by_how_much_the_best_swap_is_likelier_than_the_mean_one(self, graph_case, demand):
+        seeds = np.array([5, 50])
+        offered = [
+            demand.swaps.cost([*(seeds[:x]), *(seeds[x + 1 :]), y])
+            for x in range(2)
+            for y in range(200)
+            if y not in seeds.tolist()
+        ]
+        rate = 1.0 / (4 * graph_case.space.diameter * 21)
+        expected = rate * (np.mean(offered) - np.min(offered))
+        assert demand._printed(seeds, 0.0, np.random.default_rng(0)).pull == pytest.approx(expected)
 
     def test_public_seeds_leave_the_whole_budget_and_private_ones_half_of_it(self, demand, monkeypatch):
         given = []

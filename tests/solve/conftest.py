@@ -1,7 +1,14 @@
+"""Small universes; and the tests of seeding share a module that lies beside them, `seeding_laws`."""
+
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from kveil import Graph, Precomputed
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 def points_on_a_grid(rng, n):

@@ -59,7 +59,12 @@ def test_the_projection_is_the_nearest_mass_that_is_not_negative(counts, total):
     assert x.min() >= 0
     assert x.sum() == pytest.approx(total)
     start = np.full(len(y), total / len(y))
-    best = minimize(lambda z: ((z - y) ** 2).sum(), start, bounds=[(0, None)] * len(y), constraints={"type": "eq", "fun": lambda z: z.sum() - total})
+    best = minimize(
+        lambda z: ((z - y) ** 2).sum(),
+        start,
+        bounds=[(0, None)] * len(y),
+        constraints={"type": "eq", "fun": lambda z: z.sum() - total},
+    )
     assert ((x - y) ** 2).sum() <= best.fun + 1e-4 * (1 + best.fun)
 
 

@@ -75,7 +75,7 @@ def found_points(
     demand = Demand.weighted(weights)
     centers = solve_kmedian(space, demand, k, rng, objective=task.objective, n_restarts=restarts).centers
     near = np.bincount(space.nearest(centers)[0], weights, minlength=k).astype(np.float64)
-    return Found(centers, shares(near), notes)
+    return Found(centers, shares(near), (*notes, *names_of(task, centers)))
 
 
 class OnUniverse:
@@ -86,6 +86,12 @@ class OnUniverse:
     @staticmethod
     def bits(facts: Facts) -> int:
         return Places.bits
+
+
+def names_of(task: UniverseTask, centers: Integers) -> tuple[str, ...]:
+    """A note that says what the centres are called, where points of the universe have names."""
+    names = getattr(task.universe, "names", None)
+    return () if names is None else (f"Names of the centres, in their order: {', '.join(map(str, names[centers]))}.",)
 
 
 def check_universe(universe: Any) -> Space:
@@ -125,10 +131,11 @@ def check_start(init: Any, n_clusters: int, n_points: int) -> str | Integers:
 def as_column(demand: Any) -> Any:
     """A demand as a table: one that has a single dimension is one column of indices."""
     if isinstance(demand, list | tuple):
-        return [[entry] for entry in demand] if not any(hasattr(entry, "__len__") for entry in demand) else demand
-    if getattr(demand, "ndim", None) != 1:
-        return demand
-    return demand.to_frame() if hasattr(demand, "to_frame") else demand.reshape(-1, 1)
+        is_flat = not any(hasattr(entry, "__len__") for entry in demand)
+        return ([[entry] for entry in demand] or np.empty((0, 1))) if is_flat else demand
+    if hasattr(demand, "to_frame"):  # a series of pandas, polars or Dask
+        return demand.to_frame()
+    return demand.reshape(-1, 1) if getattr(demand, "ndim", None) == 1 else demand
 
 
 def check_meant(demand: Any, universe: Space) -> None:

@@ -28,7 +28,7 @@ from kveil.models.counts import Counts
 from kveil.models.local_search import LocalSearch
 from kveil.models.medians import CandidateMedians, PublicStart, TreeMedians
 from kveil.source import Source
-from kveil.space.places import SPARSE_DEMAND, Places
+from kveil.space.places import Places
 from kveil.space.universe import Space
 from kveil.tuning import Counts as CountsTuning
 from kveil.tuning import KMedian

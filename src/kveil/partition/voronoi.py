@@ -39,21 +39,22 @@ class Cells:
 
 def voronoi(space: Space, n_cells: int, rng: Rng) -> Cells:
     """`n_cells` cells of `space`, or a few less where some turn out empty; at most one for every location."""
-    sites, owner = divided(space, np.unique(space.locations()), n_cells, rng)
-    _, groups = divided(space, sites, ceil(sqrt(len(sites))), rng)
+    named = space.locations()
+    sites, owner = divided(space, named, np.unique(named), n_cells, rng)
+    _, groups = divided(space, named, sites, ceil(sqrt(len(sites))), rng)
     return Cells(owner, sites, groups[sites], np.bincount(owner, minlength=len(sites)))
 
 
-def divided(space: Space, pool: Indices, n_cells: int, rng: Rng) -> tuple[Indices, Labels]:
+def divided(space: Space, named: Indices, pool: Indices, n_cells: int, rng: Rng) -> tuple[Indices, Labels]:
     """Sites among the points of `pool`, which lie apart from each other, and the nearest site of every point of `space`.
 
-    Cells without a point of the pool are dropped.
+    named: the location of every point. Cells without a point of the pool are dropped.
     """
     if n_cells >= len(pool):
         return pool, space.nearest(pool)[0]
     sites = spread(space, pool, n_cells, rng)
     for _ in range(ROUNDS_IF_MANY if n_cells > MANY else ROUNDS):
-        sites = _middles(space, pool, sites, rng)
+        sites = _middles(space, named, pool, sites, rng)
     owner = space.nearest(sites)[0]
     kept = np.unique(owner[pool])
     if len(kept) < len(sites):
@@ -85,11 +86,10 @@ def spread(space: Space, pool: Indices, n_sites: int, rng: Rng) -> Indices:
     return np.array(sites, dtype=np.int64)
 
 
-def _middles(space: Space, pool: Indices, sites: Indices, rng: Rng) -> Indices:
+def _middles(space: Space, named: Indices, pool: Indices, sites: Indices, rng: Rng) -> Indices:
     """Of every cell that has points of the pool the one in the middle of them."""
     owner, first, _, _ = space.nearest(sites)
     members = pool[np.argsort(owner[pool], kind="stable")]
     start = np.flatnonzero(np.diff(owner[members], prepend=-1))
     radius = np.maximum.reduceat(first[members], start).astype(np.float64)
-    copies = np.ones(space.n_points, dtype=np.int64)
-    return medoids(space, members, start, np.append(start[1:], len(members)), copies, radius, rng)
+    return medoids(space, named, members, start, np.append(start[1:], len(members)), radius, rng)

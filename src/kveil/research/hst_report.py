@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,14 +30,6 @@ def timing_records(timings: Sequence[Timing]) -> list[dict[str, Any]]:
     return [timing._asdict() for timing in timings]
 
 
-def as_csv(lines: Sequence[Mapping[str, Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(lines[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(lines)
-    return text.getvalue()
-
-
 def as_markdown(outcomes: Sequence[Outcome], timings: Sequence[Timing], skipped: Sequence[str]) -> str:
     parts = [f"# Figures of HST seeding\n\n{NOTICE}\n", *(_setting(outcome) for outcome in outcomes)]
     parts += [_claims(outcomes), _running_time(timings)]
@@ -48,9 +38,10 @@ def as_markdown(outcomes: Sequence[Outcome], timings: Sequence[Timing], skipped:
 
 def _setting(outcome: Outcome) -> str:
     runs = len(outcome.cells[0].runs)
+    thousands = " in thousands" if _unit(outcome) > 1 else ""
     said = (
         f"{outcome.points} points, {outcome.rows} rows, ε = {outcome.epsilon:g}, {runs} run(s). Sums of distances to the nearest "
-        "centre, mean ± standard deviation of the runs."
+        f"centre{thousands}, mean ± standard deviation of the runs."
     )
     tables = [f"{name}:\n\n{_table(outcome, what)}\n" for name, what in (("Seeds", "seeds"), ("After the search", "final"))]
     iterates = f"Over the steps of the search, on average, as the paper has it:\n\n{_table(outcome, 'iterates')}\n"
@@ -61,7 +52,7 @@ def _table(outcome: Outcome, what: str) -> str:
     places = outcome.clusters
     lines = [f"| method | {' | '.join(f'k = {k}' for k in places)} |", "| --- |" + " ---: |" * len(places)]
     for name in dict.fromkeys(cell.method.name for cell in outcome.cells if cell.all(what)):
-        shown = [_shown(outcome.costs(name, k, what)) for k in places]
+        shown = [_shown(outcome.costs(name, k, what) / _unit(outcome)) for k in places]
         lines.append(f"| {name} | {' | '.join(shown)} |")
     return "\n".join(lines)
 
@@ -105,8 +96,17 @@ def _counted(verdict: Verdict) -> str:
     return f"{verdict.lower} / {verdict.higher} / {verdict.level}"
 
 
+def _unit(outcome: Outcome) -> float:
+    return 1000.0 if max(max(cell.all("final")) for cell in outcome.cells) >= 1e5 else 1.0
+
+
 def _shown(costs: np.ndarray) -> str:
-    return f"{costs.mean():.4g} ± {_deviation(costs):.2g}"
+    return f"{_plain(costs.mean(), 4)} ± {_plain(_deviation(costs), 2)}"
+
+
+def _plain(number: float, digits: int) -> str:
+    """So many digits, without an exponent up to a million."""
+    return f"{float(f'{number:.{digits}g}'):g}"
 
 
 def _deviation(costs: Sequence[float] | np.ndarray) -> float:

@@ -17,7 +17,8 @@ from kveil.partition.hst import Hst
 from kveil.privatise.pool import Pool
 from kveil.privatise.tree_counts import LEVELS, noisy_tree_counts
 from kveil.research.median_cases import SEED, Case
-from kveil.research.printed_search import printed_seeds, printed_seeds_cost, printed_walk
+from kveil.research.printed_search import printed_local_search
+from kveil.research.printed_seeds import printed_seeds, printed_seeds_cost
 from kveil.solve.demand import Demand
 from kveil.solve.hst import seeds_from_counts
 from kveil.solve.local_search import Swaps, best_swaps
@@ -30,6 +31,7 @@ Way = Literal["not private", "printed", "corrected", "counts"]
 
 STARTS: tuple[Start, ...] = ("random", "k-median++", "hst")
 LEVELS_NOT_PRIVATE = 6  # of the paper's tree without privacy
+STEPS = 20  # of the paper's searches
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Run(NamedTuple):
     final: float
     seeds: float | None = None
     iterates: float | None = None  # mean over the steps of a printed search
-    pull: float | None = None  # of its first step
+    pull: float | None = None  # of its first step: ln(chance of the best swap / chance of one of mean cost)
     paid: float | None = None  # the epsilon it costs for rows added or removed, by sound accounting
 
 
@@ -80,17 +82,23 @@ class Round:
         if method.start is None:
             model = PrivateKMedian(k, universe=self.space, epsilon=self.epsilon, random_state=rng)
             return Run(self._cost(model.fit(self.rows).center_indices_), paid=self.epsilon)
-        seeds = self._seeds(method, k, rng)
+        seeds, is_tree = self._seeds(method, k, rng), method.start == "hst"
         if method.way == "not private":
             return Run(self._cost(best_swaps(self.swaps, seeds).centers), self._cost(seeds))
         if method.way == "printed":
-            walk = printed_walk(self.swaps, seeds, self.epsilon, rng)
-            of_seeds = printed_seeds_cost(self._printed_tree, self.epsilon / 2) if method.start == "hst" else 0.0
-            iterates = walk.iterates * self.case.unit
-            return Run(self._cost(walk.centers), self._cost(seeds), iterates, walk.pull, of_seeds + self.epsilon / 4)
-        left = self.epsilon / 2 if method.start == "hst" else self.epsilon  # public seeds leave all of it to the search
+            return self._printed(seeds, printed_seeds_cost(self._printed_tree, self.epsilon / 2) if is_tree else 0.0, rng)
+        left = self.epsilon / 2 if is_tree else self.epsilon  # public seeds leave all of it to the search
         model = PrivateKMedian(k, universe=self.space, method="local-search", init=seeds, epsilon=left, random_state=rng)
         return Run(self._cost(model.fit(self.rows).center_indices_), self._cost(seeds), paid=self.epsilon)
+
+    def _printed(self, seeds: Integers, paid: float, rng: np.random.Generator) -> Run:
+        """The printed search claims half of epsilon. It costs a quarter for rows added or removed: all costs move one way."""
+        walk = printed_local_search(self.space, self.raw_counts, seeds, rng, epsilon=self.epsilon, n_steps=STEPS)
+        iterates = float(np.mean([self._cost(centers) for centers in walk.sets[1:]]))
+        free = np.setdiff1d(np.arange(self.space.n_points), seeds)
+        offered = self.swaps.costs(seeds)[:, free]
+        pull = self.epsilon / (4 * self.space.diameter * (STEPS + 1)) * float(offered.mean() - offered.min())
+        return Run(self._cost(walk.sets[walk.chosen]), self._cost(seeds), iterates, pull, paid + self.epsilon / 4)
 
     def _seeds(self, method: Method, k: int, rng: np.random.Generator) -> Integers:
         is_private = method.way != "not private"
