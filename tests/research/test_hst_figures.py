@@ -245,11 +245,16 @@ class TestNumbers:
         assert (ours["method"], ours["mean_seeds"], ours["mean_iterates"]) == ("kveil's default", None, None)
 
     def test_the_report_says_what_it_is_not_and_what_the_printed_noise_costs(self, told):
-        report = as_markdown([told], [Timing("graph-r1", 100, 20, 0.001, 0.004, 0.0005)], ["Images were skipped."])
+        times = [Timing("graph-r1", 100, 20, 0.001, 0.004, 0.0005), Timing("graph-r1", 100, 50, 0.008, 0.004, 0.0005)]
+        report = as_markdown([told], times, ["Images were skipped."])
         assert "none of these numbers is the paper's own" in report
         assert "DP-HST as printed costs up to 1.25 for a claimed 1" in report
         assert "| DP-HST, as printed (invalid) | 1.5 ± 0.5 | 1.5 ± 0.5 |" in report
         assert "| graph-r1 | 100 | 20 | 1 | 4.5 | 0.5 |" in report
+        assert "quicker than k-median++ of the k tried first at 50; ln n is 4.6." in report
+        assert "at no k tried" in as_markdown([told], times[:1], [])
+        line = next(line for line in report.splitlines() if line.startswith("| graph-r1, balanced |"))
+        assert line.count("1.00 to 1.00") == 7
         assert report.endswith("Images were skipped.\n")
 
     def test_sizes_are_cut_to_what_is_asked(self):

@@ -32,7 +32,7 @@ def timing_records(timings: Sequence[Timing]) -> list[dict[str, Any]]:
 
 def as_markdown(outcomes: Sequence[Outcome], timings: Sequence[Timing], skipped: Sequence[str]) -> str:
     parts = [f"# Figures of HST seeding\n\n{NOTICE}\n", *(_setting(outcome) for outcome in outcomes)]
-    parts += [_claims(outcomes), _running_time(timings)]
+    parts += [_ratios(outcomes), _claims(outcomes), _running_time(timings)]
     return "\n".join([*parts, *(f"{sentence}\n" for sentence in skipped)])
 
 
@@ -55,6 +55,20 @@ def _table(outcome: Outcome, what: str) -> str:
         shown = [_shown(outcome.costs(name, k, what) / _unit(outcome)) for k in places]
         lines.append(f"| {name} | {' | '.join(shown)} |")
     return "\n".join(lines)
+
+
+def _ratios(outcomes: Sequence[Outcome]) -> str:
+    """What privacy costs: a line a setting, a column a method."""
+    names = [cell.method.name for cell in outcomes[0].cells if cell.method.way != "not private"]
+    names = list(dict.fromkeys(names))
+    lines = [f"| universe, demand | {' | '.join(names)} |", "| --- |" + " ---: |" * len(names)]
+    for outcome in outcomes:
+        lowest = np.array([floor(outcome, k) or np.nan for k in outcome.clusters])
+        means = [np.array([outcome.costs(name, k, "final").mean() for k in outcome.clusters]) / lowest for name in names]
+        shown = [f"{ratios.min():.2f} to {ratios.max():.2f}" for ratios in means]
+        lines.append(f"| {outcome.name}, {outcome.kind} | {' | '.join(shown)} |")
+    said = "Mean final cost over the lowest mean without privacy: at the k where that is least, and at the one where it is most."
+    return "\n\n".join(["## What does privacy cost?", said, "\n".join(lines)]) + "\n"
 
 
 def _claims(outcomes: Sequence[Outcome]) -> str:
@@ -89,7 +103,16 @@ def _running_time(timings: Sequence[Timing]) -> str:
         shown = [f"{1000 * spent:.3g}" for spent in (timing.plusplus, timing.tree + timing.search, timing.search)]
         lines.append(f"| {timing.universe} | {timing.points} | {timing.k} | {' | '.join(shown)} |")
     said = "CPU of seeds for all points of a universe, in milliseconds, median of a few runs."
-    return f"## Running time\n\n{said}\n\n" + "\n".join(lines) + "\n"
+    crossings = [_crossing(timings, name) for name in dict.fromkeys(timing.universe for timing in timings)]
+    return "\n\n".join(["## Running time", said, "\n".join(lines), "\n".join(crossings)]) + "\n"
+
+
+def _crossing(timings: Sequence[Timing], universe: str) -> str:
+    some = [timing for timing in timings if timing.universe == universe]
+    most = max(timing.points for timing in some)
+    quicker = [timing.k for timing in some if timing.points == most and timing.tree + timing.search < timing.plusplus]
+    when = f"of the k tried first at {min(quicker)}" if quicker else "at no k tried"
+    return f"- {universe}, {most} points: a tree and its search are quicker than k-median++ {when}; ln n is {np.log(most):.1f}."
 
 
 def _counted(verdict: Verdict) -> str:
