@@ -54,3 +54,7 @@ class TicketError(BudgetError):
 
 class MissingExtra(KveilError, ImportError):
     """An optional dependency is needed and not installed."""
+
+
+class FewerDistinctPoints(UserWarning):
+    """Public points with fewer distinct places than clusters: some centres are copies. Never given in a private path."""

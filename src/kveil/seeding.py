@@ -1,5 +1,15 @@
 """Seeding functions for any clusterer. They work on public data; by themselves they promise no privacy."""
 
-from kveil.solve.seeding import kmeans_plusplus, kvariates
+from kveil.solve.densities import Dirac, ProductLaplace, UniformOver
+from kveil.solve.divergences import ItakuraSaito, KullbackLeibler, Mahalanobis, SquaredEuclidean, TotalJensen
+from kveil.solve.instances import forgy, kmeans_parallel, kmeans_plusplus, skmeans_plusplus
+from kveil.solve.nodes import dkmeans_plusplus
+from kveil.solve.online import OnlineSeeder
+from kveil.solve.probes import Identity, NearestOf
+from kveil.solve.seeding import D2, Seeding, kvariates
 
-__all__ = ["kmeans_plusplus", "kvariates"]
+__all__ = [
+    "D2", "Dirac", "Identity", "ItakuraSaito", "KullbackLeibler", "Mahalanobis", "NearestOf", "OnlineSeeder", "ProductLaplace",
+    "Seeding", "SquaredEuclidean", "TotalJensen", "UniformOver", "dkmeans_plusplus", "forgy", "kmeans_parallel",
+    "kmeans_plusplus", "kvariates", "skmeans_plusplus",
+]  # fmt: skip

@@ -15,11 +15,23 @@ class Lloyd:
         False is the plain method of the literature.
     noise: "vector" draws one noise vector a sum, in whichever law is smaller; "coordinates" is the improved DPLloyd of
         Su et al. (2016), Laplace noise on every coordinate, up to sqrt(2) times as wide and pure only: for comparison.
+
+    For starts that look at the rows, init="noisy-sample" and init="variates":
+    start_share: their share of the budget.
+    sample: how many noisy rows a cluster init="noisy-sample" draws, and clusters.
+    seeds: how init="variates" hides its anchors: "bounded-share" has noise that shrinks as rows grow, "laplace" (sigma_2 of the
+        k-variates++ paper) noise as wide as the domain over epsilon/k.
+    cap: where "bounded-share" cuts squared distances, as a share of the domain's squared diameter; default 1/max(4, k). A
+        smaller one means less noise, and seeds that are less spread.
     """
 
     bits: int | None = None
     reseed: bool = True
     noise: Literal["vector", "coordinates"] = "vector"
+    start_share: float = 0.25
+    sample: int = 20
+    seeds: Literal["bounded-share", "laplace"] = "bounded-share"
+    cap: float | None = None
 
 
 @dataclass(frozen=True)

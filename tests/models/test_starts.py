@@ -1,5 +1,6 @@
 """Starts that see no data: inside the domain, apart from each other, and the same for the same public randomness."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,9 +12,10 @@ from scipy.spatial.distance import pdist
 from kveil import PrivateKMeans
 from kveil.errors import KveilError
 from kveil.kernel.grid import Ball, Box
-from kveil.kernel.loss import PrivacyUnit
+from kveil.kernel.loss import PrivacyUnit, floor_delta
 from kveil.models._start import _packed, packing, resolved, spread, start
 from kveil.models._task import Task
+from kveil.models.lloyd import Lloyd as Method
 from kveil.tuning import Lloyd
 
 
@@ -110,3 +112,11 @@ def test_noise_by_coordinates_is_pure_and_says_so():
         PrivateKMeans(3, bounds=(-5, 5), delta=1e-6, tuning=Lloyd(noise="coordinates")).fit(rows)
     with pytest.raises(KveilError, match=r"tuning\.noise must be one of"):
         PrivateKMeans(3, bounds=(-5, 5), tuning=Lloyd(noise="loud")).fit(rows)
+
+
+def test_the_smaller_noise_is_taken():
+    def steps(d, delta):
+        box = Box(np.zeros(d), np.ones(d))
+        return Method(replace(task(box, 3), delta=floor_delta(delta), n_steps=5)).noise.sums.charge.mechanism
+
+    assert (steps(1, 1e-6), steps(50, 1e-6), steps(50, 0.0)) == ("discrete-laplace", "discrete-gaussian", "k-norm")

@@ -62,16 +62,6 @@ def test_sensitivities_are_those_of_the_docstring():
         assert counts_l2 >= (m if relation == "add-remove" else (2 * m * m) ** 0.5)
 
 
-def test_the_smaller_noise_is_taken():
-    narrow, wide = Box(np.zeros(1), np.ones(1)), Box(np.zeros(50), np.ones(50))
-    pick = {
-        d.n_columns: NoisyClusterSums.tighter(d, Fraction(1), floor_delta(1e-6), 5, "add-remove", unit(1)) for d in (narrow, wide)
-    }
-    assert pick[1].sums.charge.mechanism == "discrete-laplace"
-    assert pick[50].sums.charge.mechanism == "discrete-gaussian"
-    assert NoisyClusterSums.tighter(wide, Fraction(1), Fraction(0), 5, "add-remove", unit(1)).sums.charge.mechanism == "k-norm"
-
-
 def log_pmf(z: int, rate: float) -> float:
     q = exp(-rate)
     return log((1 - q) / (1 + q)) - abs(z) * rate

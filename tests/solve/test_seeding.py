@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from kveil.errors import InvalidValue
+from kveil.errors import FewerDistinctPoints, InvalidValue
+from kveil.solve.instances import kmeans_plusplus
 from kveil.solve.kmeans import weighted_kmeans
-from kveil.solve.seeding import kmeans_plusplus, kvariates
+from kveil.solve.seeding import kvariates
 
 
 class Served:
@@ -71,13 +72,14 @@ def test_a_row_of_weight_zero_is_never_an_anchor():
 
 
 def test_duplicates_fall_back_to_weights_and_still_give_k_centres():
-    assert kmeans_plusplus(np.zeros((3, 2)), 5, random_state=0).tolist() == [[0.0, 0.0]] * 5
+    with pytest.warns(FewerDistinctPoints, match=r"1 distinct place\(s\) for 5 centres"):
+        assert kmeans_plusplus(np.zeros((3, 2)), 5, random_state=0).tolist() == [[0.0, 0.0]] * 5
 
 
 def test_other_plugs_are_used():
     class Shifted:
-        def draw(self, anchor, rng):
-            return anchor + 100.0
+        def draw(self, points, anchor, rng):
+            return points[anchor] + 100.0
 
     class Halves:
         is_fixed = False

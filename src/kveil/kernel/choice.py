@@ -1,4 +1,5 @@
-"""Exact selection: the exponential mechanism over integer costs, and secret coins for more cells than anyone could visit.
+"""Exact selection: the exponential mechanism over integer costs, secret coins for more cells than anyone could visit, and
+noisy points at secret picks.
 
 Costs fall into buckets half as wide as the scale of the mechanism. A bucket is drawn by an upper bound of its weight,
 a member of it uniformly, and the member is accepted with exactly the probability that corrects the bound; so array work
@@ -11,7 +12,7 @@ geometric draw, so the time follows the occupied cells and the successes, not th
 import math
 from bisect import bisect_right
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from kveil.errors import InvalidValue
 from kveil.kernel.exact import Entropy, bernoulli_exp, exp_bounds, neglog_bounds, uniform_below
 from kveil.kernel.loss import Charge, Measurement
-from kveil.kernel.noise import COIN_MARGIN, Histogram
+from kveil.kernel.noise import COIN_MARGIN, Histogram, discrete_laplace, k_norm, laplace_noise
 
 Integers = NDArray[np.int64]
 
@@ -143,3 +144,58 @@ def selections(label: str, cost_range: int, epsilon: Fraction, **more: Any) -> M
     charge = Charge("select", label, cost_range, "range", epsilon, **more)
     rate = epsilon / cost_range
     return Measurement(charge, lambda source, raw: np.array([select(source, costs, rate) for costs in raw], dtype=np.int64))
+
+
+class Places(Protocol):
+    """Records that own places: record i as many of 0 .. total-1 as its score, one after the other. All of it is secret."""
+
+    @property
+    def total(self) -> int:
+        """How many places are owned."""
+
+    def at(self, places: list[int]) -> Integers:
+        """(places, d): the codes of the records that own these places; 0, the centre of the domain, past the last one."""
+
+
+def noisy_picks(
+    label: str, diameter: int, epsilon: Fraction, *, norm: Literal["l1", "l2"] = "l1", n_picks: int = 1, score: int = 1,
+    rows: int = 1, public_total: int = 1, **more: Any,
+) -> Measurement[Places, Integers]:  # fmt: skip
+    """Codes (n_picks, d) at distinct places drawn from 0 .. T-1, T = max(total, public_total), each plus noise of its own.
+
+    Private:      the records, their scores, the places drawn, and which of them nobody owns.  Public: all parameters.
+    Sensitivity:  two codes lie at most `diameter` apart in `norm`, so noise of rate eps0/diameter is eps0-DP for any two. A
+                  record scores at most `score`, and a person has at most `rows` records; the caller proves these.
+    Cost:         epsilon = ln(1 + g (e**eps0 - 1)), add-remove and replace-one alike. One pick: g = rows score/public_total.
+                  Several, each record owning at most one place: g = n_picks/public_total and epsilon/rows, by group privacy.
+                  Both laws are (1-g) Q + g Z with one common Q: for one pick, what others own, and what nobody owns in both;
+                  for several, what is drawn when the one place that changes hands is not. Given that it is, draws can be
+                  coupled to differ in one row; so at any output all parts lie within a factor e**eps0, and the ratio is largest,
+                  1 + g (e**eps0 - 1), where Q is least. Not covered: places drawn with replacement; scores that depend on
+                  other records.  docs/guarantees.md has the cases.
+    """
+    if min(n_picks, score) > 1 or n_picks * score * (rows if n_picks == 1 else 1) > public_total:
+        raise InvalidValue(
+            "public_total must be at least what a person, or all picks together, may own; several picks own one each."
+        )
+    share = Fraction(rows * score if n_picks == 1 else n_picks, public_total)
+    rate = unamplified(epsilon if n_picks == 1 else epsilon / rows, share) / diameter
+    laplace_noise(label, diameter, rate * diameter)  # refuses noise that is too wide
+
+    def draw(source: Entropy, raw: Places) -> Integers:
+        places: dict[int, None] = {}  # distinct, in the order drawn: where a record comes out must tell nothing
+        while len(places) < n_picks:
+            places[uniform_below(source, max(raw.total, public_total))] = None
+        codes = raw.at(list(places))
+        noise = discrete_laplace(source, rate, codes.size) if norm == "l1" else k_norm(source, 1 / rate, *codes.shape)
+        return codes + noise.reshape(codes.shape)
+
+    return Measurement(Charge("pick", label, diameter, norm, epsilon, **more), draw)
+
+
+def unamplified(epsilon: Fraction, share: Fraction) -> Fraction:
+    """The largest eps0, as a multiple of 2**-60 rounded down, with ln(1 + share (e**eps0 - 1)) <= epsilon; share in (0, 1]."""
+    _, least = exp_bounds(epsilon.numerator, epsilon.denominator, PRECISION)  # e**epsilon is at least 2**PRECISION/least
+    odds = 1 + (Fraction(1 << PRECISION, least) - 1) / share
+    inverse = -(-(odds.denominator << PRECISION) // odds.numerator)
+    return Fraction(neglog_bounds(inverse, PRECISION, PRECISION)[0] >> PRECISION - 60, 1 << 60)

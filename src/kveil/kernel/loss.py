@@ -7,7 +7,7 @@ take the least of several; see ledger.py.)
     charge              pure      zCDP (rho)               PLD
     discrete-gaussian   -         given by the charge      a plan that holds one has no such route
     laplace, k-norm,
-    randomiser          eps       eps**2 / 2               the worst pure-eps mechanism
+    randomiser, pick    eps       eps**2 / 2               the worst pure-eps mechanism
     select              eta       eta**2 / 8               the worst eta-bounded-range mechanism
     threshold           (eps, delta), added outside the routes
 """
@@ -27,7 +27,7 @@ from kveil.kernel.exact import Entropy, entropy
 
 Relation = Literal["add-remove", "replace-one"]
 Trust = Literal["curator", "federation", "stream", "local"]
-Mechanism = Literal["discrete-laplace", "discrete-gaussian", "k-norm", "select", "threshold", "randomiser", "given"]
+Mechanism = Literal["discrete-laplace", "discrete-gaussian", "k-norm", "select", "threshold", "randomiser", "pick", "given"]
 Route = Literal["pure", "zcdp", "pld", "none"]
 
 ASSUMPTIONS = (

@@ -20,6 +20,7 @@ from kveil.kernel.loss import Guarantee, Plan, PrivacyUnit, Relation, guarantee,
 from kveil.models._clusterer import EuclideanClusterer
 from kveil.models._method import Facts, Found, Method
 from kveil.models._task import (
+    PRIVATE_INITS,
     Task,
     bounds_by_name,
     check_budget,
@@ -101,9 +102,10 @@ class CuratorModel(EuclideanClusterer, ABC):
             raise InvalidValue(f'method="{used}" takes dense rows. Use method={able} for sparse ones, or a dense table.')
         for option in sorted(self._options() - chosen.options):
             able = " or ".join(f'"{name}"' for name, method in self.methods.items() if option in method.options)
-            raise InvalidValue(
-                f'{option} belongs to method={able}. Leave it out, or use that method: "{used}" has no such option.'
-            )
+            if able:
+                raise InvalidValue(
+                    f'{option} belongs to method={able}. Leave it out, or use that method: "{used}" has no such option.'
+                )
         if self.tuning is not None and type(self.tuning) is not chosen.tuning:
             raise InvalidType(f'tuning must be kveil.tuning.{chosen.tuning.__name__}(...) or None for method="{used}".')
         return used, why
@@ -120,7 +122,12 @@ class CuratorModel(EuclideanClusterer, ABC):
 
     def _options(self) -> frozenset[str]:
         """Which options of single methods were given."""
-        is_given = {"n_steps": self.n_steps is not None, "init": not (isinstance(self.init, str) and self.init == "auto")}
+        is_named = isinstance(self.init, str)
+        is_given = {
+            "n_steps": self.n_steps is not None,
+            "init": not (is_named and self.init == "auto"),
+            "private init": is_named and self.init in PRIVATE_INITS,
+        }
         return frozenset(option for option, given in is_given.items() if given)
 
     def _task(
@@ -137,6 +144,7 @@ class CuratorModel(EuclideanClusterer, ABC):
         if rows is not None and not (isinstance(rows, int | float | np.number) and rows >= 1 and math.isfinite(rows)):
             raise InvalidValue("expected_rows must be a public number of at least 1, or None.")
         chosen = self.methods[used]
+        private = PRIVATE_INITS if "private init" in chosen.options else ()
         tuning = chosen.tuning() if self.tuning is None else self.tuning
         facts = Facts(n_features, 1.0 if epsilon is None else float(epsilon), rows, max_rows)
         bits = chosen.bits(facts) if tuning.bits is None else check_count("bits", tuning.bits)
@@ -145,8 +153,8 @@ class CuratorModel(EuclideanClusterer, ABC):
             n_clusters, epsilon, delta, check_domain(bounds, self.center, self.radius, n_features, bits), self.scaling,
             self.relation, unit, tuning,
             n_steps=None if self.n_steps is None else check_count("n_steps", self.n_steps),
-            init=check_init(self.init, n_clusters, n_features), expected_rows=rows,
-            is_sparse=is_sparse, is_zcdp=bool(delta) and self._rule() == "zcdp",
+            init=check_init(self.init, n_clusters, n_features, private), expected_rows=rows,
+            max_rows=max_rows, is_sparse=is_sparse, is_zcdp=bool(delta) and self._rule() == "zcdp",
         )  # fmt: skip
 
     def _rule(self) -> str | None:

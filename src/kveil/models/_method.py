@@ -47,7 +47,7 @@ class Method(Protocol):
     """One way to cluster. The constructor, `plan` and `bits` see public parameters only; `run` spends the plan."""
 
     takes_sparse: ClassVar[bool]
-    options: ClassVar[frozenset[str]]  # which of "n_steps" and "init" it takes
+    options: ClassVar[frozenset[str]]  # which of "n_steps", "init" and "private init" it takes
     tuning: ClassVar[type[Any]]  # its constants, a frozen dataclass of kveil.tuning
     task: Task
 

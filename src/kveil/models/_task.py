@@ -18,6 +18,7 @@ from kveil.kernel.loss import PrivacyUnit, Relation, floor_delta, floor_epsilon
 from kveil.space.euclidean import Scaling
 
 INITS = ("auto", "spread", "packing")
+PRIVATE_INITS = ("noisy-sample", "variates")  # look at the rows, and pay for it
 MOST_NUMBERS = 2**27  # in a table of centres: 1 GB
 BOUNDS_MISSING = (
     "bounds is missing. Taking the range from the data would publish its extremes exactly. Pass bounds=(low, high), or center "
@@ -40,6 +41,7 @@ class Task:
     n_steps: int | None = None  # None: the method's own
     init: str | NDArray[np.float64] = "auto"  # how a start is found without data, or public centres
     expected_rows: float | None = None  # a public figure, for choices only
+    max_rows: int = 2**40  # public; rules out overflow
     is_sparse: bool = False  # whether rows come as SciPy sparse ones
     is_zcdp: bool = False  # the ledger adds zCDP, where pure noise would cost much more than Gaussian
 
@@ -114,10 +116,10 @@ def check_domain(bounds: Any, center: Any, radius: Any, n_features: int, bits: i
     return Ball(_vector("center", 0.0 if center is None else center, n_features), float(radius), bits)
 
 
-def check_init(init: Any, n_clusters: int, n_features: int) -> str | NDArray[np.float64]:
-    """The name of a start, or public starting centres."""
+def check_init(init: Any, n_clusters: int, n_features: int, private: tuple[str, ...] = ()) -> str | NDArray[np.float64]:
+    """The name of a start, or public starting centres. `private`: names of starts that spend budget, where there are any."""
     if isinstance(init, str):
-        return str(check_choice("init", init, INITS))
+        return str(check_choice("init", init, (*INITS, *private)))
     start = _numbers("init", init)
     if start.shape != (n_clusters, n_features) or not np.isfinite(start).all():
         raise InvalidValue(

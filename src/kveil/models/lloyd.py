@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from kveil.errors import InvalidValue
 from kveil.kernel.ledger import Ticket
 from kveil.kernel.loss import Plan, zcdp_rho
 from kveil.models._method import Facts, Found, shares
+from kveil.models._private_start import Budget, PrivateStart, private_start
 from kveil.models._start import resolved, start
 from kveil.models._task import Task, check_choice
 from kveil.privatise.cluster_sums import NoisyClusterSums
@@ -32,19 +34,20 @@ class Lloyd:
     stopping would depend on rows.
 
     Private:      the rows and their number.  Public: k, the domain, the number of steps, the start, the budget.
-    Sensitivity, neighbours and cost: those of `NoisyClusterSums`, once a step; everything after the noise is
-                  post-processing.
+    Sensitivity, neighbours and cost: those of `NoisyClusterSums`, once a step; with a private start also those of
+                  `NoisySample`, `BoundedShare` or `LaplaceSeeds`, before the steps, for a quarter of the budget
+                  (`tuning.start_share`). Everything after the noise is post-processing.
     Reference:    Blum, Dwork, McSherry, Nissim (2005); Su, Cao, Li, Bertino, Jin (2016) for the split and the steps.
     """
 
     takes_sparse: ClassVar[bool] = True
-    options: ClassVar[frozenset[str]] = frozenset({"n_steps", "init"})
+    options: ClassVar[frozenset[str]] = frozenset({"n_steps", "init", "private init"})
     tuning: ClassVar[type[LloydTuning]] = LloydTuning
 
     def __init__(self, task: Task) -> None:
         self.n_steps = default_steps(task) if task.n_steps is None else task.n_steps
         self.task = task = replace(resolved(task), n_steps=self.n_steps)
-        self.noise = _noise(task, self.n_steps)
+        self.start, self.noise = _funded(task, self.n_steps)
 
     @staticmethod
     def bits(facts: Facts) -> int:
@@ -56,14 +59,13 @@ class Lloyd:
         """Every charge of the fit; None without noise."""
         if self.noise is None:
             return None
-        is_gaussian = any(charge.rho is not None for charge in self.noise.charges)
-        return Plan(
-            self.noise.charges, self.task.relation, self.task.unit, self.task.delta if is_gaussian else type(self.task.delta)(0)
-        )
+        charges = (*(() if self.start is None else self.start.charges), *self.noise.charges)
+        is_gaussian = any(charge.rho is not None for charge in charges)
+        return Plan(charges, self.task.relation, self.task.unit, self.task.delta if is_gaussian else Fraction(0))
 
     def run(self, source: Source, ticket: Ticket | None, rng: np.random.Generator) -> Found:
         task = self.task
-        centers = start(task, rng)  # (k, d)  public
+        centers = start(task, rng) if self.start is None else self.start.find(source, ticket, rng)  # (k, d)  public
         unknown = farthest(task.domain)  # the error of a centre that no row has moved
         counts, errors = np.zeros(task.n_clusters), np.full(task.n_clusters, unknown)
         for step in range(1, self.n_steps + 1):  # fixed before the data is seen
@@ -99,19 +101,26 @@ class Lloyd:
         return 1.0 if self.noise is None else max(1.0, 2 * self.noise.count_deviation)
 
 
-def _noise(task: Task, n_steps: int) -> NoisyClusterSums | None:
-    """The noise of every step, from public parameters; None for epsilon = infinity."""
+def _funded(task: Task, n_steps: int) -> tuple[PrivateStart | None, NoisyClusterSums | None]:
+    """A private start, if one is asked for, and the noise of every step, from public parameters; no noise for epsilon = infinity.
+
+    Of pure and Gaussian noise the one that is smaller on a sum; pure when delta is 0.
+    """
     by_coordinates = check_choice("tuning.noise", task.tuning.noise, ("vector", "coordinates")) == "coordinates"
     if by_coordinates and task.delta:
         raise InvalidValue('noise="coordinates" is Laplace noise, which is pure. Pass delta=0, or use noise="vector".')
-    terms = (n_steps, task.relation, task.unit)
     if task.epsilon is None:
-        return None
-    if by_coordinates:
-        return NoisyClusterSums.coordinates(task.domain, task.epsilon, *terms)
-    if task.is_zcdp:
-        return NoisyClusterSums.gaussian(task.domain, zcdp_rho(task.epsilon, task.delta), *terms)
-    return NoisyClusterSums.tighter(task.domain, task.epsilon, task.delta, *terms)
+        return private_start(task, None), None
+    budgets = [] if task.is_zcdp else [Budget(task.epsilon, True)]
+    budgets += [Budget(zcdp_rho(task.epsilon, task.delta), False)] if task.delta else []
+    found = []
+    for budget in budgets:
+        start = private_start(task, budget)
+        left = budget.total if start is None else budget.left(start.charges)
+        make = NoisyClusterSums.pure if budget.is_pure else NoisyClusterSums.gaussian
+        noise = (NoisyClusterSums.coordinates if by_coordinates else make)(task.domain, left, n_steps, task.relation, task.unit)
+        found.append((start, noise))
+    return min(found, key=lambda pair: pair[1].sum_variance)
 
 
 def means(counts: Floats, sums: Floats, domain: Domain) -> Floats:

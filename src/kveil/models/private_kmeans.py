@@ -47,7 +47,8 @@ class PrivateKMeans(CuratorModel):
         floor to beat), or "auto": the tree; DP-Lloyd if init or n_steps are given, which belong to it; or the method that
         tuning belongs to. Sparse rows are for "tree", "lloyd" and "mean".
     init: "packing" (and "auto": random centres as far from each other and the walls as fits) or "spread" (k-means of even
-        points) start without looking at data; or a public (k, d) array.
+        points) start without looking at data; or a public (k, d) array. For "lloyd" also "noisy-sample" (k-means of a few rows
+        with noise) and "variates" (private k-variates++), which spend a quarter of the budget: for study, never picked by "auto".
     n_steps: Lloyd steps, fixed beforehand; default 5, or from expected_rows.
     scaling: None measures distance in the units of the data; "bounds" after mapping the bounds of every feature to [-1, 1],
         which is what columns like age and income want. A scaler fitted on the rows would not be private.
@@ -64,7 +65,8 @@ class PrivateKMeans(CuratorModel):
     Private:      the rows and, under add-remove, their number.  Public: all parameters and the columns.
     Neighbours:   tables that differ by one record (or one person: `kveil.read(X, person=...)`), added, removed or replaced.
     Sensitivity:  of counts and sums per cluster or cell: `kveil.privatise.cluster_sums.NoisyClusterSums` ("lloyd", "mean") and
-                  `kveil.privatise.pool.Pool` (others); of averages: `kveil.privatise.blocks.BlockCenters`.
+                  `kveil.privatise.pool.Pool` (others); of averages: `kveil.privatise.blocks.BlockCenters`; of private starts:
+                  `kveil.privatise.noisy_sample.NoisySample`, `bounded_share.BoundedShare`, `seeds.LaplaceSeeds`.
     Cost:         exactly `guarantee()`, known before the data and charged before a row is read.
     Not covered:  running time; whatever is not released here.
 
@@ -88,7 +90,7 @@ class PrivateKMeans(CuratorModel):
         center: Number | None = None,
         radius: float | None = None,
         method: Literal["auto", "tree", "lloyd", "grid", "candidates", "sample-aggregate", "mean"] = "auto",
-        init: Literal["auto", "spread", "packing"] | ArrayLike = "auto",
+        init: Literal["auto", "spread", "packing", "noisy-sample", "variates"] | ArrayLike = "auto",
         n_steps: int | None = None,
         scaling: Literal["bounds"] | None = None,
         expected_rows: float | None = None,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kveil.kernel import gate
 from kveil.kernel.grid import Domain, per_person
 from kveil.kernel.ledger import Ticket
-from kveil.kernel.loss import Charge, Measurement, PrivacyUnit, Relation, floor_rho, zcdp_rho
+from kveil.kernel.loss import Charge, Measurement, PrivacyUnit, Relation, floor_rho
 from kveil.kernel.noise import gaussian_noise, k_norm_noise, laplace_noise
 
 Integers = NDArray[np.int64]
@@ -89,17 +89,6 @@ class NoisyClusterSums:
         reach, reason = per_person(domain.l2_sensitivity, m, relation), "a row adds one code, of bounded norm, to one cluster"
         sums = gaussian_noise("sums", reach, of_sums, times=n_steps, reason=reason)
         return cls(counts, sums, moved / sqrt(2 * of_counts), reach**2 / (2 * float(of_sums)))
-
-    @classmethod
-    def tighter(
-        cls, domain: Domain, epsilon: Fraction, delta: Fraction, n_steps: int, relation: Relation, unit: PrivacyUnit
-    ) -> NoisyClusterSums:
-        """Whichever of pure and Gaussian noise is smaller on a sum, from public parameters; pure when delta is 0."""
-        pure = cls.pure(domain, epsilon, n_steps, relation, unit)
-        if not delta:
-            return pure
-        gaussian = cls.gaussian(domain, zcdp_rho(epsilon, delta), n_steps, relation, unit)
-        return min(pure, gaussian, key=lambda noisy: noisy.sum_variance)
 
     @property
     def charges(self) -> tuple[Charge, ...]:

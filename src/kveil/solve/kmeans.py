@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kveil.solve.seeding import kmeans_plusplus
+from kveil.solve.seeding import seed
 
 Floats = NDArray[np.float64]
 
@@ -21,7 +21,7 @@ def weighted_kmeans(
 
     best: Any = None
     for _ in range(n_starts):
-        start = kmeans_plusplus(points, n_clusters, weights=weights, random_state=rng)
+        start = seed(points, n_clusters, weights=weights, random_state=rng).centers
         if len(points) < n_clusters:
             return start
         with warnings.catch_warnings():

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from kveil.solve.seeding import kvariates
+from kveil.solve.seeding import seed
 from kveil.solve.swaps import swapped
 from kveil.solve.wkmeans import padded, present
 
@@ -25,7 +25,7 @@ def thorough_kmedian(points: Floats, weights: Floats, n_clusters: int, rng: np.r
     points, weights = present(points, weights)
     if len(points) <= n_clusters:
         return padded(points, n_clusters, rng)
-    starts = (kvariates(points, n_clusters, weights=weights, divergence=Distance(), random_state=rng).centers for _ in range(6))
+    starts = (seed(points, n_clusters, weights=weights, divergence=Distance(), random_state=rng).centers for _ in range(6))
     best = min((_alternated(points, weights, start, 12) for start in starts), key=lambda run: run[1])
     best = swapped(points, weights, best, "euclidean", lambda start: _alternated(points, weights, start, 8), rng)
     return _alternated(points, weights, best[0], 50)[0]
