@@ -12,8 +12,10 @@ from kveil._version import __version__
 if TYPE_CHECKING:
     from kveil.kernel.ledger import Ledger
     from kveil.kernel.loss import Guarantee, PrivacyUnit
+    from kveil.models.online_kmeans import OnlineKMeans
     from kveil.models.private_kmeans import PrivateKMeans
     from kveil.models.private_kmedian import PrivateKMedian
+    from kveil.models.stream_kmeans import StreamKMeans
     from kveil.privatise.bounds import find_bounds
     from kveil.release import Release, load
     from kveil.source import Source, inspect, read
@@ -21,11 +23,13 @@ if TYPE_CHECKING:
 _HOMES = {
     "Guarantee": "kveil.kernel.loss",
     "Ledger": "kveil.kernel.ledger",
+    "OnlineKMeans": "kveil.models.online_kmeans",
     "PrivacyUnit": "kveil.kernel.loss",
     "PrivateKMeans": "kveil.models.private_kmeans",
     "PrivateKMedian": "kveil.models.private_kmedian",
     "Release": "kveil.release",
     "Source": "kveil.source",
+    "StreamKMeans": "kveil.models.stream_kmeans",
     "find_bounds": "kveil.privatise.bounds",
     "inspect": "kveil.source",
     "load": "kveil.release",
@@ -33,8 +37,8 @@ _HOMES = {
 }
 
 __all__ = [
-    "Guarantee", "Ledger", "PrivacyUnit", "PrivateKMeans", "PrivateKMedian", "Release", "Source", "__version__", "find_bounds",
-    "inspect", "load", "read",
+    "Guarantee", "Ledger", "OnlineKMeans", "PrivacyUnit", "PrivateKMeans", "PrivateKMedian", "Release", "Source", "StreamKMeans",
+    "__version__", "find_bounds", "inspect", "load", "read",
 ]  # fmt: skip
 
 

@@ -30,8 +30,7 @@ class EuclideanClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """The nearest centre of every row. A function of rows, so not private: keep it where the rows are."""
-        parts = [labels(rows, self.cluster_centers_, self._domain, self.scaling) for rows in self._rows(X)]
-        return np.concatenate([np.empty(0, dtype=np.int32), *parts])
+        return np.concatenate([np.empty(0, dtype=np.int32), *(self._labels(rows) for rows in self._rows(X))])
 
     def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> NDArray[np.int32]:
         """Fit, then label the same rows. The labels are not private and are not kept."""
@@ -39,15 +38,21 @@ class EuclideanClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
 
     def transform(self, X: Any) -> Floats:
         """Distances of every row to every centre, after clipping to the domain. Not private."""
-        parts = [distances(rows, self.cluster_centers_, self._domain, self.scaling) for rows in self._rows(X)]
+        parts = [self._distances(rows) for rows in self._rows(X)]
         return np.concatenate([np.empty((0, len(self.cluster_centers_))), *parts])
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the k-means cost of the rows. Not private: an exact statistic of X."""
         return -float(sum((self._nearest(rows) ** 2).sum() for rows in self._rows(X)))
 
+    def _labels(self, rows: Any) -> NDArray[np.int32]:
+        return labels(rows, self.cluster_centers_, self._domain, self.scaling)
+
+    def _distances(self, rows: Any) -> Floats:
+        return distances(rows, self.cluster_centers_, self._domain, self.scaling)
+
     def _nearest(self, rows: Any) -> Floats:
-        return np.asarray(distances(rows, self.cluster_centers_, self._domain, self.scaling).min(axis=1, initial=np.inf))
+        return np.asarray(self._distances(rows).min(axis=1, initial=np.inf))
 
     def _rows(self, X: Any) -> Iterator[Any]:
         check_is_fitted(self)
