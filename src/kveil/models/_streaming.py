@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
-from sklearn.utils.validation import _check_feature_names
+from sklearn.utils.validation import _check_feature_names, _get_feature_names
 
 from kveil.errors import InvalidType, InvalidValue
 from kveil.models._clusterer import EuclideanClusterer
@@ -34,9 +33,9 @@ class StreamClusterer(EuclideanClusterer):
         if not is_first and source.n_columns != self.n_features_in_:
             expected = f"{type(self).__name__} is expecting {self.n_features_in_} features as input"
             raise InvalidValue(f"X has {source.n_columns} features, but {expected}.")
-        if not isinstance(batch, str | os.PathLike | Source):
+        if source.names is None or _get_feature_names(batch) is not None:
             _check_feature_names(self, batch, reset=is_first)
-        elif not is_first and source.names is not None and self._names() not in (None, source.names):
+        elif not is_first and self._names() not in (None, source.names):  # a file, or a table that scikit-learn does not know
             raise InvalidValue("the columns of this batch have other names, or another order, than those before it.")
         return source
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator
 from typing import Any, Literal, Self
@@ -91,7 +92,7 @@ class OnlineKMeans(StreamClusterer):
         begun: OnlineSeeder | None = getattr(self, "_seeder", None)
         source = self._opened(batch, is_first=begun is None)
         seeder = self._begun() if begun is None else begun
-        for rows in _cut(source, n_parts):
+        for rows in _cut(source, n_parts, is_held=not isinstance(batch, str | os.PathLike | Source)):
             seeder.update(rows)
         if begun is None:
             self._note_columns(source.n_columns, source.names)
@@ -118,10 +119,8 @@ class OnlineKMeans(StreamClusterer):
         return hasattr(self, "_seeder") and len(self._seeder.centers) > 0
 
 
-def _cut(source: Source, n_parts: int) -> Iterator[Floats]:
-    """The rows as one batch, or every block of a table as so many; all finite."""
+def _cut(source: Source, n_parts: int, *, is_held: bool) -> Iterator[Floats]:
+    """The rows in so many batches, one after the other, all finite; of a file, every block of it in so many."""
     blocks = (check_finite(rows) for rows in source.raw_blocks())
-    if n_parts > 1:
-        yield from (part for rows in blocks for part in np.array_split(rows, n_parts))
-    else:
-        yield np.concatenate(list(blocks))
+    for rows in (np.concatenate(list(blocks)),) if is_held or n_parts == 1 else blocks:
+        yield from np.array_split(rows, n_parts)

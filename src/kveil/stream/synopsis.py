@@ -84,10 +84,10 @@ class Synopsis:
         rows = np.ascontiguousarray(rows, dtype=np.float64)
         done = 0
         while done < len(rows):
-            if self._size == self.memory:
-                self._grow_anew()
             held = (self._points, self._counts, self._scatters, self._size)
             done, self._size = _kernels.absorb(rows, done, *self._tree, self._near, *held)
+            if done < len(rows):  # only when a row finds no place, or batches would matter
+                self._grow_anew()
 
     def merge(self, other: Synopsis) -> None:
         """See what another synopsis stands for. `other` stays as it is."""
