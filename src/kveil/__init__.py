@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from kveil.kernel.ledger import Ledger
     from kveil.kernel.loss import Guarantee, PrivacyUnit
     from kveil.models.kmedian import KMedian
+    from kveil.models.online_kmeans import OnlineKMeans
     from kveil.models.private_kmeans import PrivateKMeans
     from kveil.models.private_kmedian import PrivateKMedian
+    from kveil.models.stream_kmeans import StreamKMeans
     from kveil.privatise.bounds import find_bounds
     from kveil.release import Release, load
     from kveil.source import Source, inspect, read
@@ -31,12 +33,14 @@ _HOMES = {
     "Ledger": "kveil.kernel.ledger",
     "Manhattan": "kveil.space.vectors",
     "Metric": "kveil.space.callable",
+    "OnlineKMeans": "kveil.models.online_kmeans",
     "Precomputed": "kveil.space.matrix",
     "PrivacyUnit": "kveil.kernel.loss",
     "PrivateKMeans": "kveil.models.private_kmeans",
     "PrivateKMedian": "kveil.models.private_kmedian",
     "Release": "kveil.release",
     "Source": "kveil.source",
+    "StreamKMeans": "kveil.models.stream_kmeans",
     "find_bounds": "kveil.privatise.bounds",
     "inspect": "kveil.source",
     "load": "kveil.release",
@@ -44,8 +48,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "Euclidean", "Graph", "Guarantee", "KMedian", "Ledger", "Manhattan", "Metric", "Precomputed", "PrivacyUnit", "PrivateKMeans",
-    "PrivateKMedian", "Release", "Source", "__version__", "find_bounds", "inspect", "load", "read",
+    "Euclidean", "Graph", "Guarantee", "KMedian", "Ledger", "Manhattan", "Metric", "OnlineKMeans", "Precomputed", "PrivacyUnit",
+    "PrivateKMeans", "PrivateKMedian", "Release", "Source", "StreamKMeans", "__version__", "find_bounds", "inspect", "load",
+    "read",
 ]  # fmt: skip
 
 

@@ -44,14 +44,14 @@ class EuclideanClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
         """Minus the k-means cost of the rows. Not private: an exact statistic of X."""
         return -float(sum((self._nearest(rows) ** 2).sum() for rows in self._rows(X)))
 
-    def _nearest(self, rows: Any) -> Floats:
-        return np.asarray(self._distances(rows).min(axis=1, initial=np.inf))
-
     def _labels(self, rows: Any) -> NDArray[np.int32]:
         return labels(rows, self.cluster_centers_, self._domain, self.scaling)
 
     def _distances(self, rows: Any) -> Floats:
         return distances(rows, self.cluster_centers_, self._domain, self.scaling)
+
+    def _nearest(self, rows: Any) -> Floats:
+        return np.asarray(self._distances(rows).min(axis=1, initial=np.inf))
 
     def _rows(self, X: Any) -> Iterator[Any]:
         check_is_fitted(self)

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import math
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from contextlib import nullcontext
 from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from kveil.errors import InvalidType, InvalidValue
-from kveil.kernel.ledger import Ledger, Ticket
+from kveil.kernel.ledger import Ticket
 from kveil.kernel.loss import Guarantee, Plan, PrivacyUnit, Relation, guarantee, no_guarantee
 from kveil.models._clusterer import EuclideanClusterer
 from kveil.models._method import Facts, Found, Method
+from kveil.models._paying import draws, open_ledger, public_generator, receipt_of, reserve
 from kveil.models._task import (
     PRIVATE_INITS,
     Task,
@@ -63,9 +61,9 @@ class CuratorModel(EuclideanClusterer, ABC):
         task = self._task(used, source.n_columns, source.unit, source.names, source.max_rows, is_sparse=source.is_sparse)
         method = self.methods[used](task)
         source.check(method.task.domain)
-        rng = _public_generator(self.random_state)
+        rng = public_generator(self.random_state)
         plan = method.plan()
-        with self._reserve(plan) as ticket:  # the whole plan is spent here
+        with reserve(plan, self.ledger, self.epsilon, self.delta) as ticket:  # the whole plan is spent here
             found = method.run(source, ticket, rng)
         return self._keep(found, method.task, source, plan, ticket, {"asked": self.method, "used": used, "why": why})
 
@@ -184,41 +182,18 @@ class CuratorModel(EuclideanClusterer, ABC):
         """How the caller's ledger adds up, if there is one."""
         if self.ledger is None:
             return None
-        return str(self._open_ledger().rule)
-
-    def _open_ledger(self) -> Ledger:
-        if isinstance(self.ledger, Ledger):
-            return self.ledger
-        if not isinstance(self.ledger, str | os.PathLike):
-            raise InvalidType("ledger must be a kveil Ledger, the path of one, or None.")
-        return Ledger.open(self.ledger)
-
-    def _reserve(self, plan: Plan | None) -> Ticket | nullcontext[None]:
-        """The ticket of the caller's ledger, or of one made for this fit alone; none without noise."""
-        if plan is None:
-            return nullcontext()
-        if self.ledger is None:
-            delta = float(self.delta) if plan.delta else 0.0
-            return Ledger.memory("this fit", float(self.epsilon), delta, relation=plan.relation, unit=plan.unit).reserve(plan)
-        return self._open_ledger().reserve(plan)
+        return str(open_ledger(self.ledger).rule)
 
     def _keep(
         self, found: Found, task: Any, source: Source, plan: Plan | None, ticket: Ticket | None, method: dict[str, str]
     ) -> Self:
         """Put on the object what may leave the house, and nothing else."""
-        receipt: dict[str, Any] = {"token": None, "ledger": None, "charges": 0, "secure": False}
         if plan is None or ticket is None:
             self.guarantee_ = no_guarantee(self.relation, source.unit, "curator")
         else:
             self.guarantee_ = guarantee(
                 plan, trust="curator", receipts=ticket.receipts, reasons=ticket.reasons, assumptions=self._assumptions()
             )
-            receipt = {
-                "token": ticket.token,
-                "ledger": None if self.ledger is None else ticket.ledger.name,
-                "charges": len(ticket.receipts),
-                "secure": all(r.secure for r in ticket.receipts),
-            }
         self._keep_centers(found.centers, task)
         self.cluster_weights_, self.cluster_errors_ = found.weights, found.errors
         self.method_, self.n_features_in_, self._domain = method["used"], source.n_columns, task.domain
@@ -232,11 +207,11 @@ class CuratorModel(EuclideanClusterer, ABC):
             errors=found.errors,
             features=source.names if found.centers.ndim == 2 else None,  # points of a universe have no columns
             guarantee=self.guarantee_,
-            receipt=receipt,
+            receipt=receipt_of(ticket, self.ledger),
             kind=type(self).__name__,
             method=method,
             parameters=task.public(),
-            notes=(*found.notes, *_draws(plan, ticket)),
+            notes=(*found.notes, *draws(plan, ticket)),
         )
         return self
 
@@ -249,17 +224,3 @@ class CuratorModel(EuclideanClusterer, ABC):
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         return tags
-
-
-def _public_generator(random_state: Any) -> np.random.Generator:
-    """A generator for public choices, from whatever scikit-learn takes as random_state, or a generator."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
-
-
-def _draws(plan: Plan | None, ticket: Ticket | None) -> tuple[str, ...]:
-    """What a shared-out budget was spent on, draw by draw; the plan lists the others."""
-    if plan is None or ticket is None or all(charge.mechanism != "given" for charge in plan.charges):
-        return ()
-    return tuple(f"drawn: {receipt.charge}" for receipt in ticket.receipts)

@@ -8,15 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kveil.models._view import View
+from kveil.partition.midpoints import halving_order
+from kveil.solve.evidence import shows_rows
 from kveil.space.euclidean import Centers
 from kveil.summary.cells import Residuals, Stage, stage_counts
 from kveil.summary.frame import Frame, whole_steps
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-
-BLOCK = 8  # cells: three halvings
 
 
 class Leaves(NamedTuple):
@@ -54,22 +53,6 @@ def grow(view: View, frame: Frame, half: Floats, bits: list[int], share: float) 
     return Leaves(middles, weights, np.sqrt((halves**2).sum(axis=1)))
 
 
-def shows_rows(counts: Floats, deviation: float, *, is_pure: bool, is_only: bool) -> NDArray[np.bool_]:
-    """Which cells are kept: those with more deviations than the noise of so many cells passes by chance.
-
-    Where there is but one stage, a few empty cells still pass, and one far from all rows would draw a centre to it; so a
-    cell that is not beyond all doubt is kept only if the others of its block show rows, too. Released values alone.
-    """
-    log = float(np.log(len(counts)))
-    factor = (0.6 if is_only else 0.8) * log / 2**0.5 if is_pure else 0.9 * (2 * log) ** 0.5
-    is_kept = np.asarray(counts >= max(max(2.0, factor) * deviation, 0.5))
-    if not is_only or len(counts) < BLOCK:
-        return is_kept
-    beyond_doubt = (log + 0.9) / 2**0.5 if is_pure else (2 * (log + 0.9)) ** 0.5  # 0.2 empty cells in all
-    others = np.repeat(counts.reshape(-1, BLOCK).sum(axis=1), BLOCK) - counts
-    return np.asarray(is_kept & ((counts >= beyond_doubt * deviation) | (others >= 1.5 * deviation * (BLOCK - 1) ** 0.5)))
-
-
 def outposts(half: Floats, full: Floats) -> Leaves:
     """A point far out on either side of every axis, between where cells end and where the domain does: rows that the cells
     cut off, a small cluster of outliers say, gather there."""
@@ -92,16 +75,6 @@ def with_means(view: View, frame: Frame, leaves: Leaves, outside: Leaves, share:
     weights = np.where(found.is_weak, np.maximum(found.counts, 0) / 4, found.counts)
     is_noise = (np.arange(len(points)) >= n_leaves) & (found.counts < 4 * view.pool.deviation(0.25 * share))
     return Leaves(points, np.where(is_noise, 0.0, weights), leaves.reaches)
-
-
-def halving_order(half: Integers, depth: int) -> Integers:
-    """Which axis each level halves: always the one that is widest now, ties to the lowest index."""
-    width = half.astype(np.float64) * 2
-    order = np.empty(depth, dtype=np.int64)
-    for level in range(depth):
-        order[level] = int(np.argmax(width))
-        width[order[level]] /= 2
-    return order
 
 
 def boxes(codes: Integers, order: Integers, half: Integers) -> tuple[Floats, Floats]:

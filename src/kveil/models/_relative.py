@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from kveil.models._method import Found
 from kveil.models._view import View
+from kveil.solve.placed import Placed
 from kveil.solve.shrink import shrunk, within
 from kveil.source.progress import step as progress
 from kveil.space.euclidean import Centers
@@ -18,14 +17,6 @@ from kveil.summary.frame import whole_steps
 Floats = NDArray[np.float64]
 
 NO_SIGNAL = "too little budget for so many centres: all are one private mean. Use delta > 0, a smaller domain or fewer centres."
-
-
-class Placed(NamedTuple):
-    """Released centres with their noisy counts and the noise in them."""
-
-    centers: Floats
-    counts: Floats
-    errors: Floats
 
 
 def relative_steps(view: View, placed: Placed, n_steps: int, doubts: Floats | None = None) -> Placed:

@@ -12,9 +12,10 @@ from scipy.spatial.distance import cdist
 
 from kveil.models._growth import Leaves
 from kveil.models._method import Found, shares
-from kveil.models._relative import NO_SIGNAL, Placed
+from kveil.models._relative import NO_SIGNAL
 from kveil.models._stages import Outlook, Stages
 from kveil.privatise.sparse_sums import SparseSums, standing_out
+from kveil.solve.placed import Placed
 from kveil.solve.shrink import within
 from kveil.solve.wkmeans import thorough_kmeans
 from kveil.source.progress import step as progress

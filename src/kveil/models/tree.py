@@ -12,19 +12,19 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from kveil.errors import InvalidValue
 from kveil.kernel.ledger import UNIT, Ticket
 from kveil.kernel.loss import Plan
 from kveil.models._growth import Leaves
 from kveil.models._method import Facts, Found, shares
-from kveil.models._relative import Placed, one_mean, relative_steps
+from kveil.models._relative import one_mean, relative_steps
 from kveil.models._sparse import SparseFit
 from kveil.models._stages import Outlook, Stages
 from kveil.models._task import Task, check_choice, check_count
 from kveil.models._view import View
 from kveil.privatise.pool import Pool
+from kveil.solve.placed import Placed, merged
 from kveil.solve.shrink import within
 from kveil.solve.wkmeans import thorough_kmeans
 from kveil.source import Source
@@ -153,10 +153,10 @@ class _Fit(Stages):
             n_steps = fits[0] - 1 if fits else 0
             share = pool.left / (n_steps + 1)
         found = self.recovered(frame, leaves, outlook, share, thorough_kmeans)
-        merged = Placed(found.moves, found.counts, found.errors)
+        placed = Placed(found.moves, found.counts, found.errors)
         if len(found.counts) > k:
-            merged = _merged(merged, k, self.rng)
-        return merged._replace(centers=within(outlook.middle + merged.centers, self.view.reach)), n_steps
+            placed = merged(placed, k, self.rng)
+        return placed._replace(centers=within(outlook.middle + placed.centers, self.view.reach)), n_steps
 
 
 def _filled(placed: Placed, k: int) -> tuple[Placed, tuple[str, ...]]:
@@ -168,16 +168,3 @@ def _filled(placed: Placed, k: int) -> tuple[Placed, tuple[str, ...]]:
     centers, errors = (np.concatenate([part, part[again]]) for part in (placed.centers, placed.errors))
     note = f"the budget tells {len(placed.centers)} centres apart, not {k}: the others repeat them, with weight 0."
     return Placed(centers, np.concatenate([placed.counts, np.zeros(missing)]), errors), (note,)
-
-
-def _merged(cells: Placed, k: int, rng: np.random.Generator) -> Placed:
-    """k centres of released cells: post-processing, and the noise of cells that go together is averaged."""
-    strong = cells.counts > 0
-    if not strong.any():
-        return Placed(np.zeros((k, cells.centers.shape[1])), np.zeros(k), np.full(k, cells.errors.max()))
-    points, counts, errors = cells.centers[strong], cells.counts[strong], cells.errors[strong]
-    centers = thorough_kmeans(points, counts, k, rng)
-    owner = cdist(points, centers, "sqeuclidean").argmin(axis=1)
-    total = np.bincount(owner, counts, minlength=k).astype(np.float64)
-    noise = np.sqrt(np.bincount(owner, (errors * counts) ** 2, minlength=k))
-    return Placed(centers, total, np.where(total > 0, noise / np.maximum(total, 1.0), cells.errors.max()))

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from kveil.errors import SourceError
 from kveil.source import cells, ids
@@ -81,6 +80,8 @@ def _footer(path: Path) -> tuple[Any, int]:
 
 def _open(path: Path) -> Any:
     # A buffered stream a column: otherwise whole column chunks are held, and row groups may be as large as the file.
+    import pyarrow.parquet as pq  # loads every file system that pyarrow knows, 10 MB, so only for who reads Parquet
+
     return pq.ParquetFile(path, pre_buffer=False, buffer_size=2**20)
 
 

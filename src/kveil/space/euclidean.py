@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kveil.errors import InvalidValue
 from kveil.kernel.grid import Ball, Box
 from kveil.space import _kernels
 
@@ -81,6 +82,14 @@ def clip(domain: Domain, rows: ArrayLike) -> Floats:
     if isinstance(domain, Box):
         return np.clip(away + domain.center, domain.lower, domain.upper)
     return np.asarray(domain.center + away * domain.shrinkage(away)[:, None])
+
+
+def check_finite(rows: Any) -> Any:
+    """Rows as they are; refused if a value is missing or infinite. For models without privacy: others never look."""
+    with np.errstate(all="ignore"):
+        if not np.isfinite(rows.sum()) and not np.isfinite(rows).all():  # the sum is quicker, and may overflow
+            raise InvalidValue("Input X contains NaN or infinity. Fill or drop such rows beforehand.")
+    return rows
 
 
 def evenly(domain: Domain, n_points: int, rng: np.random.Generator) -> Floats:

@@ -1,0 +1,59 @@
+"""How a model pays for what it releases: which ledger, the reservation, and what a receipt says of it."""
+
+from __future__ import annotations
+
+import os
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from kveil.errors import InvalidType
+from kveil.kernel.ledger import Ledger, Ticket
+from kveil.kernel.loss import Plan
+
+
+def open_ledger(ledger: Any) -> Ledger:
+    """The ledger itself, or the one at a path."""
+    if isinstance(ledger, Ledger):
+        return ledger
+    if not isinstance(ledger, str | os.PathLike):
+        raise InvalidType("ledger must be a kveil Ledger, the path of one, or None.")
+    return Ledger.open(ledger)
+
+
+def reserve(plan: Plan | None, ledger: Any, epsilon: float, delta: float) -> Ticket | nullcontext[None]:
+    """The ticket of the caller's ledger, or of one made for this release alone; none without noise."""
+    if plan is None:
+        return nullcontext()
+    if ledger is None:
+        limit = float(delta) if plan.delta else 0.0
+        return Ledger.memory("this fit", float(epsilon), limit, relation=plan.relation, unit=plan.unit).reserve(plan)
+    return open_ledger(ledger).reserve(plan)
+
+
+def receipt_of(ticket: Ticket | None, ledger: Any) -> dict[str, Any]:
+    """Which reservation paid, on which ledger, by how many draws, and whether the noise was real."""
+    if ticket is None:
+        return {"token": None, "ledger": None, "charges": 0, "secure": False}
+    return {
+        "token": ticket.token,
+        "ledger": None if ledger is None else ticket.ledger.name,
+        "charges": len(ticket.receipts),
+        "secure": all(receipt.secure for receipt in ticket.receipts),
+    }
+
+
+def draws(plan: Plan | None, ticket: Ticket | None) -> tuple[str, ...]:
+    """What a shared-out budget was spent on, draw by draw; the plan lists the others."""
+    if plan is None or ticket is None or all(charge.mechanism != "given" for charge in plan.charges):
+        return ()
+    return tuple(f"drawn: {receipt.charge}" for receipt in ticket.receipts)
+
+
+def public_generator(random_state: Any) -> np.random.Generator:
+    """A generator for public choices, from whatever scikit-learn takes as random_state, or a generator."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))

@@ -1,0 +1,59 @@
+"""A stream as a document and arrays, for a file, and back. The ledger is not in it: a copy would be a second budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kveil.errors import InvalidValue
+from kveil.models._paying import open_ledger
+from kveil.stream.flow import Flow
+from kveil.stream.journal import Journal
+from kveil.stream.synopsis import Synopsis
+from kveil.stream.table import LeafTable
+
+
+def to_document(model: Any, flow: Flow) -> dict[str, Any]:
+    """All that is needed to go on, but the arrays and the ledger."""
+    parameters = {
+        "n_clusters": int(model.n_clusters), "memory": int(model.memory), "delta": float(model.delta),
+        "bounds": _plain(model.bounds), "epsilon": None if model.epsilon is None else float(model.epsilon).hex(),
+        "random_state": int(model.random_state) if isinstance(model.random_state, int | np.integer) else None,
+    }  # fmt: skip
+    return {
+        "parameters": parameters, "columns": flow.n_columns, "names": flow.names, "journal": flow.journal.to_plain(),
+        "ledger": None if model.ledger is None else open_ledger(model.ledger).name,
+    }  # fmt: skip
+
+
+def parameters_of(document: Mapping[str, Any], ledger: Any) -> dict[str, Any]:
+    """The parameters of the stream that is going on; refused with another ledger than it was begun with."""
+    parameters = dict(document["parameters"])
+    if parameters["epsilon"] is not None:
+        parameters["epsilon"] = float.fromhex(parameters["epsilon"])
+    if (None if ledger is None else open_ledger(ledger).name) != document["ledger"]:
+        asked = "no ledger" if document["ledger"] is None else f'the ledger "{document["ledger"]}"'
+        raise InvalidValue(f"this stream was begun with {asked}. Pass ledger=... as it was: what it releases is charged there.")
+    return {**parameters, "ledger": ledger}
+
+
+def restore(flow: Flow, document: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    """Fill an empty stream with what a file holds."""
+    flow.journal = Journal.from_plain(document["journal"])
+    if isinstance(flow.kept, LeafTable):
+        flow.kept = LeafTable.from_arrays(arrays, flow.kept.domain, flow.kept.leaves.cells.depth)
+    else:
+        flow.kept = Synopsis.from_arrays(arrays, flow.kept.memory)
+        if flow.kept.n_columns != document["columns"]:
+            raise InvalidValue("these arrays are of another stream: their columns do not fit.")
+
+
+def _plain(bounds: Any) -> Any:
+    if bounds is None:
+        return None
+    if isinstance(bounds, Mapping):
+        return {name: [float(end) for end in pair] for name, pair in bounds.items()}
+    return [np.asarray(end, dtype=np.float64).tolist() for end in bounds]

@@ -1,0 +1,34 @@
+"""Released centres, what they weigh and how sure they are."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from kveil.solve.wkmeans import thorough_kmeans
+
+Floats = NDArray[np.float64]
+
+
+class Placed(NamedTuple):
+    """Released centres with their noisy counts and the noise in them."""
+
+    centers: Floats
+    counts: Floats
+    errors: Floats
+
+
+def merged(cells: Placed, k: int, rng: np.random.Generator) -> Placed:
+    """k centres of released cells: post-processing, and the noise of cells that go together is averaged."""
+    strong = cells.counts > 0
+    if not strong.any():
+        return Placed(np.zeros((k, cells.centers.shape[1])), np.zeros(k), np.full(k, cells.errors.max()))
+    points, counts, errors = cells.centers[strong], cells.counts[strong], cells.errors[strong]
+    centers = thorough_kmeans(points, counts, k, rng)
+    owner = cdist(points, centers, "sqeuclidean").argmin(axis=1)
+    total = np.bincount(owner, counts, minlength=k).astype(np.float64)
+    noise = np.sqrt(np.bincount(owner, (errors * counts) ** 2, minlength=k))
+    return Placed(centers, total, np.where(total > 0, noise / np.maximum(total, 1.0), cells.errors.max()))

@@ -1,0 +1,24 @@
+"""Whatever yields tables is a stream of row batches: a generator, a consumer of messages, a reader of record batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from kveil.source import Source
+
+
+def is_stream(data: Any) -> bool:
+    """Whether `data` yields batches, rather than being one. A list is a table; an iterator is not."""
+    if isinstance(data, Iterator):
+        return True
+    is_table = isinstance(data, Source) or any(hasattr(data, mark) for mark in ("__len__", "__array__", "__dataframe__", "dtype"))
+    return isinstance(data, Iterable) and not is_table and not isinstance(data, str | bytes)
+
+
+def batches(data: Any) -> Iterator[Any]:
+    """The batches of a stream, or the one that `data` is."""
+    if is_stream(data):
+        yield from data
+    else:
+        yield data

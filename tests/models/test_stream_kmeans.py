@@ -1,0 +1,362 @@
+"""StreamKMeans: any source of batches, centres at any time without privacy, and one charged release with it."""
+
+import math
+import pickle
+import warnings
+from copy import deepcopy
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.exceptions import NotFittedError
+
+import kveil
+from kveil import Ledger, StreamKMeans
+from kveil.errors import BoundsRequired, BudgetExceeded, FewerDistinctPoints, InvalidType, InvalidValue, KveilError
+from kveil.testing import scripted
+
+SECRET = 271.828182
+N = 8191
+
+
+def batches_of(rows, n):
+    return np.array_split(rows, n)
+
+
+def same(one, other):
+    a, b = one.synopsis_.arrays(), other.synopsis_.arrays()
+    return all(a[name].tobytes() == b[name].tobytes() for name in a)
+
+
+@pytest.fixture(scope="module")
+def many():
+    """30 000 made-up rows of eight clusters in five columns."""
+    rng = np.random.default_rng(5)
+    return rng.uniform(-4, 4, (8, 5))[rng.integers(8, size=30_000)] + 0.2 * rng.standard_normal((30_000, 5))
+
+
+@pytest.mark.parametrize("is_sorted", [False, True])
+def test_few_points_find_the_centres_of_many_rows_in_any_order(many, is_sorted):
+    rows = many[np.argsort(many[:, 0])] if is_sorted else many
+    model = StreamKMeans(8, memory=400, random_state=0)
+    for batch in batches_of(rows, 17):
+        model.partial_fit(batch)
+    assert -model.score(rows) < 1.01 * KMeans(8, n_init=5, random_state=0).fit(rows).inertia_
+    assert model.synopsis_.weights.sum() == len(rows)
+    assert model.cluster_weights_.sum() == pytest.approx(1)
+    assert model.guarantee_.route == "none"
+
+
+def test_centres_are_there_at_any_time_and_follow_the_rows():
+    model = StreamKMeans(2, memory=50, random_state=0)
+    with pytest.raises(NotFittedError):
+        model.predict([[0.0]])
+    assert not hasattr(model, "cluster_centers_")
+    model.partial_fit(np.repeat([[0.0], [1.0]], 20, axis=0))
+    assert sorted(model.cluster_centers_.ravel().tolist()) == [0.0, 1.0]
+    model.partial_fit(np.repeat([[100.0]], 40, axis=0))
+    assert sorted(model.cluster_centers_.ravel().tolist()) == pytest.approx([0.5, 100.0])
+    assert model.predict([[0.2], [99.0]]).tolist() == model.predict([[0.9], [200.0]]).tolist()
+
+
+def test_all_forms_of_a_stream_give_one_synopsis(blobs, tmp_path):
+    frame = pd.DataFrame(blobs, columns=["x", "y"])
+    frame.to_parquet(tmp_path / "rows.parquet")
+    np.save(tmp_path / "rows.npy", blobs)
+    import pyarrow.parquet as pq
+
+    forms = {
+        "array": blobs,
+        "list": blobs.tolist(),
+        "frame": frame,
+        "parquet": str(tmp_path / "rows.parquet"),
+        "npy": tmp_path / "rows.npy",
+        "source": kveil.read(blobs),
+        "generator": (part for part in batches_of(blobs, 7)),
+        "generator of frames": (part for part in (frame[:100], frame[100:1000], frame[1000:])),
+        "record batches": pq.ParquetFile(tmp_path / "rows.parquet").iter_batches(500),
+    }
+    models = {name: StreamKMeans(3, memory=100, random_state=0).fit(form) for name, form in forms.items()}
+    reference = models.pop("array")
+    for name, model in models.items():
+        assert same(model, reference), name
+        assert (model.cluster_centers_ == reference.cluster_centers_).all()
+    assert models["parquet"].feature_names_in_.tolist() == ["x", "y"]
+    assert models["generator of frames"].feature_names_in_.tolist() == ["x", "y"]
+
+
+def test_streams_merge(many):
+    parts = [StreamKMeans(8, memory=400, random_state=0).partial_fit(part) for part in batches_of(many, 3)]
+    whole = parts[0].merge(parts[1]).merge(parts[2])
+    assert whole.synopsis_.weights.sum() == len(many)
+    assert -whole.score(many) < 1.02 * KMeans(8, n_init=5, random_state=0).fit(many).inertia_
+    with pytest.raises(InvalidValue, match="twice"):
+        whole.merge(parts[2])
+    with pytest.raises(InvalidValue, match="twice"):
+        whole.merge(whole)
+    with pytest.raises(InvalidType):
+        whole.merge("another")
+    with pytest.raises(InvalidValue, match="private"):
+        whole.merge(StreamKMeans(8, epsilon=1.0, bounds=(-5, 5)).partial_fit(many[:10]))
+
+
+@pytest.mark.parametrize("epsilon", [None, 1.0])
+def test_a_batch_counts_once(epsilon):
+    model = StreamKMeans(2, memory=64, epsilon=epsilon, bounds=(0, 10))
+    rows = np.arange(10.0)[:, None]
+    model.partial_fit(rows, source="north", seq=3).partial_fit(rows, source="north", seq=4).partial_fit(rows, source="south")
+    for seq in (3, 4, 6):
+        with pytest.raises(InvalidValue, match="next one is 5"):
+            model.partial_fit(rows, source="north", seq=seq)
+    assert model.taken_ == {"north": ((3, 4),), "south": ((0, 0),)}
+    with pytest.raises(InvalidValue, match="iterator"):
+        model.partial_fit(iter([rows]), seq=5)
+    total = model.synopsis_.weights.sum() if epsilon is None else model._flow.kept.raw_counts.sum()
+    assert total == 30
+
+
+@pytest.mark.parametrize("epsilon", [None, 1.0])
+def test_a_batch_is_taken_whole_or_not_at_all(epsilon, tmp_path):
+    """The last block of a file has a value that without privacy is refused, and with it counts as the middle."""
+    rows = np.zeros((200_000, 1))
+    rows[-1] = np.nan
+    np.save(tmp_path / "rows.npy", rows)
+    for batch in (rows, tmp_path / "rows.npy", pd.DataFrame(rows)):
+        model = StreamKMeans(1, memory=64, epsilon=epsilon, bounds=(-1, 1)).partial_fit(np.ones((5, 1)))
+        if epsilon is None:
+            with pytest.raises(InvalidValue, match="NaN"):
+                model.partial_fit(batch)
+            assert model.synopsis_.weights.sum() == 5
+            assert list(model.taken_.values()) == [((0, 0),)]
+        else:
+            assert model.partial_fit(batch)._flow.kept.raw_counts.sum() == 200_005
+
+
+def test_equal_points_and_few_points():
+    with pytest.warns(FewerDistinctPoints):
+        model = StreamKMeans(3, memory=10).fit(np.full((500, 2), 0.25))
+    assert (model.cluster_centers_ == 0.25).all()
+    assert model.cluster_centers_.shape == (3, 2)
+    with pytest.warns(FewerDistinctPoints):
+        assert StreamKMeans(3, memory=10).fit([[0.0], [1.0]]).cluster_centers_.ravel().tolist() == [0.0, 1.0, 0.0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert StreamKMeans(3, memory=10).fit([[0.0], [1.0], [5.0], [5.0]]).cluster_centers_.shape == (3, 1)
+
+
+CONTENTS = {
+    "no rows": np.empty((0, 2)),
+    "one row": np.array([[0.5, 0.5]]),
+    "all rows equal": np.full((50, 2), 0.25),
+    "all NaN": np.full((20, 2), np.nan),
+    "infinite and huge": np.array([[np.inf, -np.inf], [1e308, -1e308], [5e-324, 0.0]] * 10),
+    "out of bounds": np.array([[-7.0, 99.0]] * 30),
+    "objects": np.array([[0.5, None], [1, np.float32(2)]], dtype=object),
+}
+
+
+@pytest.mark.parametrize("d", [1, 2, 5, 22])
+@pytest.mark.parametrize("name", CONTENTS)
+def test_what_rows_hold_never_raises_warns_or_changes_a_shape_of_a_private_stream(name, d):
+    X = np.repeat(CONTENTS[name], d, axis=1)[:, :d]
+    for delta in (0.0, 1e-6):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model = StreamKMeans(4, memory=64, epsilon=1.0, delta=delta, bounds=(0, 1)).fit(X)
+            assert model.cluster_centers_.shape == (4, d)
+            assert np.isfinite(model.cluster_centers_).all()
+            assert ((model.cluster_centers_ >= 0) & (model.cluster_centers_ <= 1)).all()
+            assert model.cluster_weights_.sum() == pytest.approx(1)
+            assert (model.cluster_errors_ > 0).all()
+            assert model.predict(X).shape == (len(X),)
+            assert math.isfinite(model.score(X))
+
+
+@pytest.mark.parametrize(("d", "bar"), [(2, 1.02), (5, 1.03)])
+def test_a_private_stream_finds_clusters(d, bar):
+    rng = np.random.default_rng(d)
+    rows = rng.uniform(-0.8, 0.8, (6, d))[rng.integers(6, size=40_000)] + 0.05 * rng.standard_normal((40_000, d))
+    floor = KMeans(6, n_init=5, random_state=0).fit(rows).inertia_
+    costs = []
+    for seed in range(3):
+        with scripted(seed):
+            model = StreamKMeans(6, epsilon=1.0, bounds=(-1, 1), random_state=seed)
+            costs.append(-model.fit(iter(batches_of(rows, 9))).score(rows))
+    assert np.mean(costs) < bar * floor
+    assert not model.guarantee_.valid
+
+
+def test_many_columns_are_projected_and_come_back_whole():
+    rng = np.random.default_rng(1)
+    rows = rng.uniform(-0.7, 0.7, (4, 30))[rng.integers(4, size=40_000)] + 0.1 * rng.standard_normal((40_000, 30))
+    with scripted(0):
+        model = StreamKMeans(4, epsilon=4.0, bounds=(-1, 1), random_state=0).fit(rows)
+    assert -model.score(rows) < 1.1 * KMeans(4, n_init=3, random_state=0).fit(rows).inertia_
+
+
+def test_the_budget_is_charged_at_every_finish_and_nothing_is_released_before():
+    ledger = Ledger.memory("river", 1.0, relation="add-remove")
+    rows = np.random.default_rng(0).random((500, 2))
+    model = StreamKMeans(2, memory=64, epsilon=0.5, bounds=(0, 1), ledger=ledger)
+    assert (model.guarantee().epsilon, model.guarantee().trust) == (0.5, "stream")
+    model.partial_fit(rows)
+    for name in ("cluster_centers_", "cluster_weights_", "cluster_errors_", "release_", "guarantee_", "synopsis_"):
+        with pytest.raises(AttributeError):
+            getattr(model, name)
+    assert ledger.spent().epsilon == 0
+    first = model.finish(go_on=True).cluster_centers_
+    assert ledger.spent().epsilon == 0.5
+    model.partial_fit(rows).finish()
+    assert ledger.spent().epsilon == 1.0
+    assert (first != model.cluster_centers_).any()
+    assert model.guarantee_ == model.release_.guarantee
+    assert model.guarantee_.recompute() == model.guarantee_
+    with pytest.raises(NotFittedError):
+        model.finish()
+    with pytest.raises(BudgetExceeded):
+        model.partial_fit(rows).finish()
+    assert ledger.spent().epsilon == 1.0
+    assert model.cluster_centers_.shape == (2, 2)  # what was released stays
+
+
+def test_a_finished_private_stream_holds_no_rows_and_an_unfinished_one_is_not_copied():
+    rows = np.full((3, 2), SECRET)
+    model = StreamKMeans(2, memory=64, epsilon=1.0, bounds=(0, 300)).partial_fit(rows)
+    for copy in (pickle.dumps, deepcopy):
+        with pytest.raises(InvalidType, match="secret"):
+            copy(model)
+    model.finish()
+    again = pickle.loads(pickle.dumps(model))
+    assert (again.predict(rows) == model.predict(rows)).all()
+    assert not hasattr(again, "taken_")
+    open_books = StreamKMeans(1, memory=64).partial_fit(rows)
+    assert same(pickle.loads(pickle.dumps(open_books)), open_books)
+
+
+def test_the_release_can_be_saved_and_read(tmp_path):
+    rows = pd.DataFrame(np.random.default_rng(0).random((400, 2)), columns=["a", "b"])
+    model = StreamKMeans(2, memory=64, epsilon=1.0, bounds={"b": (0, 1), "a": (0, 2)}).fit(rows)
+    release = kveil.load(model.release_.save(tmp_path / "out"))
+    assert (release.predict(rows) == model.predict(rows)).all()
+    assert release.kind == "StreamKMeans"
+    assert "stream model" in release.card()
+
+
+def test_columns_of_different_width_are_found_in_their_own_units():
+    rng = np.random.default_rng(0)
+    rows = np.c_[np.r_[rng.normal(2e5, 1e4, 3000), rng.normal(8e5, 1e4, 3000)], rng.random(6000)]
+    with scripted(1):
+        model = StreamKMeans(2, epsilon=2.0, bounds=([0, 0], [1e6, 1])).fit(rows)
+    assert np.allclose(np.sort(model.cluster_centers_[:, 0]), [2e5, 8e5], rtol=0.05)
+
+
+@pytest.mark.parametrize("epsilon", [None, 1.0])
+def test_a_saved_stream_goes_on_as_if_nothing_had_happened(epsilon, tmp_path, many):
+    rows = pd.DataFrame(many[:3000], columns=list("abcde"))
+    model = StreamKMeans(8, memory=200, epsilon=epsilon, bounds=(-5, 5), random_state=3)
+    twin = StreamKMeans(8, memory=200, epsilon=epsilon, bounds=(-5, 5), random_state=3)
+    model.partial_fit(rows[:1000], source="s", seq=7).save(tmp_path / "state")
+    resumed = StreamKMeans.resume(tmp_path / "state")
+    assert resumed.get_params() == {**model.get_params(), "bounds": [-5.0, 5.0]}
+    assert resumed.taken_ == {"s": ((7, 7),)}
+    with pytest.raises(InvalidValue, match="next one is 8"):
+        resumed.partial_fit(rows[:1000], source="s", seq=7)
+    resumed.partial_fit(rows[1000:], source="s", seq=8)
+    twin.partial_fit(rows, source="s", seq=7)
+    kept, other = resumed._flow.kept.arrays(), twin._flow.kept.arrays()
+    assert all(kept[name].tobytes() == other[name].tobytes() for name in kept)
+    with scripted(0):
+        found = resumed.finish().cluster_centers_
+    with scripted(0):
+        assert (found == twin.finish().cluster_centers_).all()
+
+
+def test_a_stream_goes_on_with_its_ledger_or_not_at_all(tmp_path):
+    ledger = Ledger.create(tmp_path / "river.db", "river", 1.0, relation="add-remove")
+    model = StreamKMeans(2, memory=64, epsilon=0.1, bounds={"x": (0, 1)}, ledger=ledger)
+    model.partial_fit(pd.DataFrame({"x": [0.5]})).save(tmp_path / "state")
+    other = Ledger.memory("lake", 1.0, relation="add-remove")
+    for wrong in (None, other):
+        with pytest.raises(InvalidValue, match='the ledger "river"'):
+            StreamKMeans.resume(tmp_path / "state", ledger=wrong)
+    resumed = StreamKMeans.resume(tmp_path / "state", ledger=tmp_path / "river.db")
+    assert resumed.finish().cluster_centers_.shape == (2, 1)
+    assert ledger.spent().epsilon == pytest.approx(0.1)
+
+
+def says_what_to_do(error):
+    while error is not None:
+        text = str(error)
+        assert "271.8" not in text
+        assert str(N) not in text
+        assert "\n" not in text
+        assert len(text) > 30
+        error = error.__cause__ or error.__context__
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"n_clusters": 0}, {"n_clusters": 2.5}, {"n_clusters": 10**12}, {"memory": 5}, {"memory": 1.5}, {"memory": True},
+        {"epsilon": 0.0}, {"epsilon": -1.0}, {"epsilon": math.nan}, {"epsilon": "1"}, {"epsilon": 1e-9}, {"epsilon": 1e6},
+        {"delta": 1.0}, {"delta": -1.0}, {"bounds": None}, {"bounds": (1.0, 1.0)}, {"bounds": (0, math.inf)}, {"bounds": 3},
+        {"bounds": ([0, 0, 0], [1, 1, 1])}, {"bounds": {"a": (0, 1)}}, {"ledger": 5}, {"epsilon": math.inf},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_bad_parameters_are_refused_before_a_row_is_read(parameters):
+    ledger = Ledger.memory("untouched", 10.0, 1e-3, relation="add-remove", rule="approx")
+    model = StreamKMeans(**{"n_clusters": 3, "epsilon": 1.0, "bounds": (0.0, 1.0), "ledger": ledger, **parameters})
+    with pytest.raises(KveilError) as refusal:
+        model.fit(np.full((N, 2), SECRET))
+    says_what_to_do(refusal.value)
+    assert ledger.spent().epsilon == 0
+
+
+@pytest.mark.parametrize("epsilon", [None, 1.0])
+@pytest.mark.parametrize(
+    "X",
+    [np.full(N, SECRET), np.full((N, 2, 2), SECRET), SECRET, np.full((N, 2), str(SECRET)), np.full((N, 2), SECRET + 1j),
+     pd.DataFrame({"a": [f"{SECRET}x"] * N, "b": [SECRET] * N}), {"a": SECRET}, None, "no/such/file.npy", [[1.0], [1.0, 2.0]]],
+    ids=lambda X: type(X).__name__,
+)  # fmt: skip
+def test_bad_batches_are_refused_and_the_stream_goes_on(X, epsilon):
+    model = StreamKMeans(1, memory=64, epsilon=epsilon, bounds=(0, 300)).partial_fit(np.full((10, 2), SECRET))
+    with pytest.raises(KveilError) as refusal:
+        model.partial_fit(X)
+    says_what_to_do(refusal.value)
+    with pytest.raises(KveilError):
+        model.partial_fit(iter([np.full((10, 2), SECRET), None]))
+    assert list(model.taken_.values()) == [((0, 1),)]  # the first batch of the iterator was good
+
+
+def test_other_widths_names_sparse_rows_and_people_are_refused():
+    from scipy.sparse import csr_array
+
+    frame = pd.DataFrame({"a": [0.0], "b": [1.0]})
+    model = StreamKMeans(1, memory=64).partial_fit(frame)
+    with pytest.raises(ValueError, match="X has 3 features, but StreamKMeans is expecting 2 features as input"):
+        model.partial_fit(np.zeros((2, 3)))
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.partial_fit(frame[["b", "a"]])
+    with pytest.raises(InvalidValue, match="other names"):
+        model.partial_fit(kveil.read(frame[["b", "a"]]))
+    with pytest.raises(InvalidType, match="dense"):
+        model.partial_fit(csr_array(np.eye(2)))
+    with pytest.raises(InvalidValue, match="person"):
+        model.partial_fit(kveil.read(frame.assign(id=1), person="id"))
+    with pytest.raises(InvalidValue, match="nothing to charge"):
+        StreamKMeans(1, ledger=Ledger.memory("x", 1, relation="add-remove")).fit(frame)
+    with pytest.raises(BoundsRequired):
+        StreamKMeans(1, epsilon=1.0).fit(frame)
+    for empty in (iter([]), np.empty((0, 2))):
+        with pytest.raises(NotFittedError):
+            StreamKMeans(1).fit(empty)
+
+
+def test_no_noise_promises_nothing():
+    rows = np.repeat([[0.1], [0.9]], 50, axis=0)
+    model = StreamKMeans(2, epsilon=math.inf, bounds=(0, 1)).fit(rows)
+    assert np.sort(model.cluster_centers_.ravel()) == pytest.approx([0.1, 0.9], abs=1e-3)
+    assert model.guarantee_.route == "none"
