@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 
 from kveil import Ledger, PrivateKMeans
 from kveil.errors import KveilError
-from kveil.models._growth import boxes, halving_order
+from kveil.models._growth import boxes
 from kveil.models._method import Facts
 from kveil.models.tree import Tree
 from kveil.solve.wkmeans import thorough_kmeans
@@ -118,10 +118,6 @@ def test_a_narrow_column_keeps_its_mean_beside_a_wide_one():
         model = PrivateKMeans(2, epsilon=5.0, bounds=([0, 0], [1e6, 1]), method="tree").fit(np.c_[income, is_member])
     centers = model.cluster_centers_[model.cluster_centers_[:, 0].argsort()]
     assert np.allclose(centers[:, 0], [2e5, 8e5], rtol=0.05)
-
-
-def test_axes_are_halved_widest_first():
-    assert halving_order(np.array([8, 4]), 4).tolist() == [0, 0, 1, 0]
 
 
 def test_boxes_of_cells():

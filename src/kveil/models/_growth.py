@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kveil.models._view import View
+from kveil.partition.midpoints import halving_order
 from kveil.space.euclidean import Centers
 from kveil.summary.cells import Residuals, Stage, stage_counts
 from kveil.summary.frame import Frame, whole_steps
@@ -92,16 +93,6 @@ def with_means(view: View, frame: Frame, leaves: Leaves, outside: Leaves, share:
     weights = np.where(found.is_weak, np.maximum(found.counts, 0) / 4, found.counts)
     is_noise = (np.arange(len(points)) >= n_leaves) & (found.counts < 4 * view.pool.deviation(0.25 * share))
     return Leaves(points, np.where(is_noise, 0.0, weights), leaves.reaches)
-
-
-def halving_order(half: Integers, depth: int) -> Integers:
-    """Which axis each level halves: always the one that is widest now, ties to the lowest index."""
-    width = half.astype(np.float64) * 2
-    order = np.empty(depth, dtype=np.int64)
-    for level in range(depth):
-        order[level] = int(np.argmax(width))
-        width[order[level]] /= 2
-    return order
 
 
 def boxes(codes: Integers, order: Integers, half: Integers) -> tuple[Floats, Floats]:

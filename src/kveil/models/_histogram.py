@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances_argmin
 
-from kveil.models._growth import boxes, halving_order, shows_rows
+from kveil.models._growth import boxes, shows_rows
 from kveil.models._view import View
+from kveil.partition.midpoints import halving_order
 from kveil.solve.wkmeans import thorough_kmeans
 from kveil.summary.cells import Stage, stage_counts
 from kveil.summary.frame import Frame

@@ -1,4 +1,4 @@
-"""Compiled carving of cells. Arrays in, arrays out; all of it public.
+"""Compiled carving of cells, and descent through public ones. Arrays in, arrays out; no privacy logic.
 
 Hand-written: no library divides points by a random order of centres.
 """
@@ -161,3 +161,27 @@ def vector_medoids(codes: Any, members: Any, starts: Any, stops: Any, copies: An
                 total += copies[b] * (apart if is_l1 else np.int64(np.ceil(np.sqrt(apart))))
             if least < 0 or total < least:
                 least, chosen[c] = total, a
+
+
+@njit(cache=True, nogil=True)
+def code_of(row: Any, half: Any, depth: Any, order: Any, place: Any) -> int:
+    """The cell of a row: the bits of halvings in `order`, of which `depth` counts those of every axis. `place` is scratch."""
+    for a in range(half.shape[0]):
+        y = min(max(row[a], -half[a]), half[a])
+        top = (1 << depth[a]) - 1
+        # From the first halving on, at the top: so the bit of every later one is read by a shift of the whole.
+        place[a] = min(((y + half[a]) << depth[a]) // (2 * half[a]), top) << (63 - depth[a])
+    code = 0
+    for b in range(order.shape[0]):
+        a = order[b]
+        code = (code << 1) | ((place[a] >> 62) & 1)
+        place[a] <<= 1
+    return code
+
+
+@njit(cache=True, nogil=True)
+def find_cells(rows: Any, half: Any, depth: Any, order: Any, codes: Any) -> None:
+    """The cell of every row."""
+    place = np.empty(half.shape[0], dtype=np.int64)
+    for i in range(rows.shape[0]):
+        codes[i] = code_of(rows[i], half, depth, order, place)

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from kveil.partition._kernels import code_of
+
 
 @njit(cache=True, nogil=True)
 def add_rows(codes: Any, owner: Any, counts: Any, sums: Any) -> None:
@@ -114,23 +116,24 @@ def first_not_below(codes: Any, low: int, high: int, code: int) -> int:
 @njit(cache=True, nogil=True)
 def add_cells(rows: Any, half: Any, depth: Any, order: Any, kept: Any, new_bits: int, counts: Any) -> None:
     """Count rows in the children of kept cells. A cell is the bits of halvings in `order`; `depth` counts them by axis."""
-    n_axes = half.shape[0]
-    place = np.empty(n_axes, dtype=np.int64)
-    seen = np.empty(n_axes, dtype=np.int64)
+    place = np.empty(half.shape[0], dtype=np.int64)
     for i in range(rows.shape[0]):
-        for a in range(n_axes):
-            y = min(max(rows[i, a], -half[a]), half[a])
-            place[a] = min(((y + half[a]) << depth[a]) // (2 * half[a]), (1 << depth[a]) - 1)
-            seen[a] = depth[a]
-        code = 0
-        for b in range(order.shape[0]):
-            a = order[b]
-            seen[a] -= 1
-            code = (code << 1) | ((place[a] >> seen[a]) & 1)
+        code = code_of(rows[i], half, depth, order, place)
         parent = code >> new_bits
         found = first_not_below(kept, 0, kept.shape[0], parent)
         if found < kept.shape[0] and kept[found] == parent:
             counts[(found << new_bits) + (code & ((1 << new_bits) - 1))] += 1
+
+
+@njit(cache=True, nogil=True)
+def add_deviations(rows: Any, codes: Any, first: Any, last: Any, anchors: Any, counts: Any, sums: Any) -> None:
+    """Add every row, relative to its cell's anchor, to that cell. Cells are disjoint ranges first..last of codes, ascending."""
+    for i in range(rows.shape[0]):
+        cell = first_not_below(first, 0, first.shape[0], codes[i] + 1) - 1
+        if cell >= 0 and codes[i] <= last[cell]:
+            counts[cell] += 1
+            for j in range(rows.shape[1]):
+                sums[cell, j] += rows[i, j] - anchors[cell, j]
 
 
 @njit(cache=True, nogil=True)
