@@ -19,20 +19,10 @@ from kveil.kernel.ledger import Ledger, Ticket
 from kveil.kernel.loss import Guarantee, Plan, PrivacyUnit, Relation, guarantee, no_guarantee
 from kveil.models._clusterer import EuclideanClusterer
 from kveil.models._method import Facts, Found, Method
-from kveil.models._task import (
-    PRIVATE_INITS,
-    Task,
-    bounds_by_name,
-    check_budget,
-    check_choice,
-    check_clusters,
-    check_count,
-    check_domain,
-    check_init,
-    domain_width,
-)
+from kveil.models._task import PRIVATE_INITS, Task, check_budget, check_choice, check_clusters, check_count, check_init
 from kveil.release import Release
 from kveil.source import Source
+from kveil.space.bounds import bounds_by_name, check_domain, domain_width
 
 
 class CuratorModel(EuclideanClusterer, ABC):
@@ -63,7 +53,7 @@ class CuratorModel(EuclideanClusterer, ABC):
         task = self._task(used, source.n_columns, source.unit, source.names, source.max_rows, is_sparse=source.is_sparse)
         method = self.methods[used](task)
         source.check(method.task.domain)
-        rng = _public_generator(self.random_state)
+        rng = public_generator(self.random_state)
         plan = method.plan()
         with self._reserve(plan) as ticket:  # the whole plan is spent here
             found = method.run(source, ticket, rng)
@@ -251,7 +241,7 @@ class CuratorModel(EuclideanClusterer, ABC):
         return tags
 
 
-def _public_generator(random_state: Any) -> np.random.Generator:
+def public_generator(random_state: Any) -> np.random.Generator:
     """A generator for public choices, from whatever scikit-learn takes as random_state, or a generator."""
     if isinstance(random_state, np.random.Generator):
         return random_state

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from kveil.errors import InvalidType, InvalidValue
-from kveil.models._curator import _public_generator
+from kveil.models._curator import public_generator
 from kveil.models._task import check_choice, check_count
 from kveil.solve.kmedian import INITS, solve_kmedian
 from kveil.solve.loss import OBJECTIVES, Loss
@@ -76,7 +76,7 @@ class KMedian(ClusterMixin, BaseEstimator):
         check_choice("objective", self.objective, OBJECTIVES)
         demand = demanded(space, self.n_clusters, sample_weight, "sample_weight")
         found = solve_kmedian(
-            space, demand, int(self.n_clusters), _public_generator(self.random_state), objective=self.objective, init=self.init,
+            space, demand, int(self.n_clusters), public_generator(self.random_state), objective=self.objective, init=self.init,
             n_restarts=check_count("n_restarts", self.n_restarts), n_perturbations=_check_natural(self.n_perturbations),
             max_rounds=check_count("max_steps", self.max_steps),
         )  # fmt: skip
