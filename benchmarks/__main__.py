@@ -5,7 +5,7 @@ from importlib import import_module
 
 ALL = (
     "import_time", "samplers", "selection", "lloyd_speed", "tree_speed", "hst_speed", "pmed", "kmedian_speed", "seattle",
-    "parquet_memory", "utility", "null", "kmedian_utility",
+    "parquet_memory", "utility", "null", "kmedian_utility", "federation",
 )  # fmt: skip
 
 
