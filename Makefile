@@ -60,7 +60,7 @@ test-all:  ## command line and federation beside Flower and its older libraries,
 	$(PYTHON) -m venv .venv-all
 	.venv-all/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/all.txt
 	.venv-all/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	.venv-all/bin/python -m pytest tests/cli $(ARGS)
+	.venv-all/bin/python -m pytest tests/cli tests/federate $(ARGS)
 
 clean:
 	rm -rf $(VENV) .venv-all .venv-peers .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage*

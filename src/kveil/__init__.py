@@ -12,6 +12,7 @@ from kveil._version import __version__
 if TYPE_CHECKING:
     from kveil.kernel.ledger import Ledger
     from kveil.kernel.loss import Guarantee, PrivacyUnit
+    from kveil.models.federated_kmeans import FederatedKMeans
     from kveil.models.kmedian import KMedian
     from kveil.models.online_kmeans import OnlineKMeans
     from kveil.models.private_kmeans import PrivateKMeans
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Euclidean": "kveil.space.vectors",
+    "FederatedKMeans": "kveil.models.federated_kmeans",
     "Graph": "kveil.space.graph",
     "Guarantee": "kveil.kernel.loss",
     "KMedian": "kveil.models.kmedian",
@@ -48,8 +50,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "Euclidean", "Graph", "Guarantee", "KMedian", "Ledger", "Manhattan", "Metric", "OnlineKMeans", "Precomputed", "PrivacyUnit",
-    "PrivateKMeans", "PrivateKMedian", "Release", "Source", "StreamKMeans", "__version__", "find_bounds", "inspect", "load",
+    "Euclidean", "FederatedKMeans", "Graph", "Guarantee", "KMedian", "Ledger", "Manhattan", "Metric", "OnlineKMeans",
+    "Precomputed", "PrivacyUnit", "PrivateKMeans", "PrivateKMedian", "Release", "Source", "StreamKMeans", "__version__",
+    "find_bounds", "inspect", "load",
     "read",
 ]  # fmt: skip
 
@@ -57,10 +60,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
-    if name in ("errors", "seeding", "testing", "tuning"):
+    if name in ("errors", "federate", "seeding", "testing", "tuning"):
         return import_module(f"kveil.{name}")
     raise AttributeError(f"module 'kveil' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "errors", "seeding", "testing", "tuning"])
+    return sorted([*__all__, "errors", "federate", "seeding", "testing", "tuning"])

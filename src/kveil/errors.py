@@ -52,6 +52,10 @@ class TicketError(BudgetError):
     """A reservation was used twice, outside its process, or for something it does not hold."""
 
 
+class FederationError(KveilError):
+    """Parties do not answer, refuse, or do not fit together. What was drawn before stays charged at its party."""
+
+
 class MissingExtra(KveilError, ImportError):
     """An optional dependency is needed and not installed."""
 

@@ -17,20 +17,10 @@ from kveil.kernel.loss import Guarantee, Plan, PrivacyUnit, Relation, guarantee,
 from kveil.models._clusterer import EuclideanClusterer
 from kveil.models._method import Facts, Found, Method
 from kveil.models._paying import draws, open_ledger, public_generator, receipt_of, reserve
-from kveil.models._task import (
-    PRIVATE_INITS,
-    Task,
-    bounds_by_name,
-    check_budget,
-    check_choice,
-    check_clusters,
-    check_count,
-    check_domain,
-    check_init,
-    domain_width,
-)
+from kveil.models._task import PRIVATE_INITS, Task, check_budget, check_choice, check_clusters, check_count, check_init
 from kveil.release import Release
 from kveil.source import Source
+from kveil.space.bounds import bounds_by_name, check_domain, domain_width
 
 
 class CuratorModel(EuclideanClusterer, ABC):

@@ -18,8 +18,9 @@ from kveil.models._paying import public_generator
 from kveil.models._stream_file import parameters_of, restore, to_document
 from kveil.models._stream_release import Released, centers_of, pool_of, promised, released
 from kveil.models._streaming import StreamClusterer, plain_distances, plain_labels
-from kveil.models._task import bounds_by_name, check_budget, check_clusters, check_count, check_domain, domain_width
+from kveil.models._task import check_budget, check_clusters, check_count
 from kveil.release import Release
+from kveil.space.bounds import bounds_by_name, check_domain, domain_width
 from kveil.stream import checkpoint
 from kveil.stream.batches import batches, is_stream
 from kveil.stream.flow import Flow

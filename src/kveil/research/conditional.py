@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from kveil.errors import InvalidType, InvalidValue
 from kveil.kernel.ledger import Ledger
 from kveil.kernel.loss import Conditional, Guarantee, Plan, floor_epsilon, guarantee
-from kveil.models._task import check_clusters, check_domain
+from kveil.models._task import check_clusters
 from kveil.privatise.seeds import LaplaceSeeds, projected
 from kveil.source import read
+from kveil.space.bounds import check_domain
 
 BITS = 16
 

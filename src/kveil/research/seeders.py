@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from kveil.kernel.grid import Ball, Box
 from kveil.kernel.ledger import Ledger
 from kveil.kernel.loss import Plan, PrivacyUnit, floor_epsilon
-from kveil.models._task import check_domain
 from kveil.privatise.bounded_share import BoundedShare
 from kveil.privatise.noisy_sample import NoisySample
 from kveil.privatise.seeds import LaplaceSeeds, projected, widest
 from kveil.source import read
+from kveil.space.bounds import check_domain
 
 Floats = NDArray[np.float64]
 Mechanism = NoisySample | BoundedShare | LaplaceSeeds

@@ -1,0 +1,105 @@
+"""Calls to one peer over HTTP, by `http.client`: urllib follows redirects, honours proxies, and may carry a token along."""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+from urllib.parse import urlsplit
+
+from kveil.errors import FederationError, InvalidValue
+from kveil.federate.keys import Keys
+from kveil.federate.server import PLAIN_NAME, is_loopback
+from kveil.federate.wire import LARGEST
+
+CONNECT = 10.0  # seconds
+
+
+class CallFailed(FederationError):
+    """The peer could not be reached or broke off; the same bytes may be sent again."""
+
+
+class Client:
+    """One peer at one address. The connection is kept; a broken one is made anew with the next call.
+
+    Over TLS with `keys`; plain HTTP without, to 127.0.0.1 alone: for tests.
+    """
+
+    def __init__(self, url: str, keys: Keys | None, *, mutual: bool = False, name: str = "coordinator") -> None:
+        parts = urlsplit(url)
+        scheme = "http" if keys is None else "https"
+        try:
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            host, port = None, None
+        if parts.scheme != scheme or not host or port is None or parts.path.strip("/") or parts.query or parts.username:
+            raise InvalidValue(f'an address must be "{scheme}://host:port", got {url!r}. Plain http is for tests on 127.0.0.1.')
+        if keys is None and not is_loopback(host):
+            raise InvalidValue("plain http is for tests on 127.0.0.1; elsewhere a token would be there for all to read.")
+        self.url, self._keys, self._mutual, self._name = url, keys, mutual, name
+        self.peer: str | None = None
+        self._host, self._port = host, port
+        self._context = None if keys is None else keys.for_calling(mutual=mutual)
+        self._connection: http.client.HTTPConnection | None = None
+
+    def post(self, path: str, body: bytes, timeout: float) -> tuple[int, bytes]:
+        """Status and body of the answer: 200 or 204. Any other is an error; a redirect is never followed."""
+        try:
+            connection = self._connected(timeout)
+            headers = {"Content-Type": "application/json", **self._shown()}
+            connection.request("POST", path, body, headers)
+            response = connection.getresponse()
+            answer = response.read(LARGEST + 1)
+            status = response.status
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            raise CallFailed(f"cannot be reached ({type(error).__name__})") from None
+        if status in (200, 204) and len(answer) <= LARGEST:
+            return status, answer
+        self.close()
+        raise FederationError("does not know this caller" if status == 401 else f"answered with HTTP status {status}")
+
+    def connect(self, timeout: float) -> str | None:
+        """The name of the peer at this address, by its certificate; None without one."""
+        try:
+            self._connected(timeout)
+        except OSError as error:
+            self.close()
+            raise CallFailed(f"cannot be reached ({type(error).__name__})") from None
+        return self.peer
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _connected(self, timeout: float) -> http.client.HTTPConnection:
+        if self._connection is None:
+            if self._context is None:
+                connection = http.client.HTTPConnection(self._host, self._port, timeout=min(timeout, CONNECT))
+            else:
+                connection = http.client.HTTPSConnection(
+                    self._host, self._port, timeout=min(timeout, CONNECT), context=self._context
+                )
+            self._connection = connection
+            connection.connect()
+            self._recognise(connection)
+        self._connection.sock.settimeout(timeout)
+        return self._connection
+
+    def _shown(self) -> dict[str, str]:
+        """Who we are: by a token, inside TLS only; by name alone on this machine."""
+        if self._keys is None:
+            return {PLAIN_NAME: self._name}
+        if self._mutual or self.peer is None:
+            return {}
+        return {"Authorization": f"Bearer {self._keys.token(self.peer)}"}
+
+    def _recognise(self, connection: http.client.HTTPConnection) -> None:
+        if self._keys is None:
+            return
+        assert isinstance(connection.sock, ssl.SSLSocket)
+        peer = self._keys.peer_of(connection.sock.getpeercert(binary_form=True))
+        if peer is None or self.peer not in (None, peer):
+            self.close()
+            raise ConnectionError("another peer than before")
+        self.peer = peer

@@ -1,0 +1,189 @@
+"""The side that asks: one run, its parties, and a receipt of every conversation. It never sees a row.
+
+Everything here is post-processing of replies that parties have already paid for. A party that is silent, refuses or answers
+garbage after the start is left out from then on: what it said before stays in use, its spend stays in its books, and the run
+goes on with the others. A run is never started again by itself: that would spend twice.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from kveil.errors import BudgetExceeded, FederationError, InvalidValue, KveilError
+from kveil.federate.layout import Layout
+from kveil.federate.link import Link, Lost
+from kveil.federate.messages import FIRST_LINK, Reply, Request, next_link
+from kveil.federate.plan import RunPlan
+from kveil.federate.questions import Integers, Question, read_reply
+from kveil.federate.wire import HEX64, NAME, digest, fields, many, text, whole
+
+GRACE = 2.0  # seconds to say goodbye to a party that was given up
+
+
+class Hello(NamedTuple):
+    """What a party tells about itself: all of it public."""
+
+    data: str
+    columns: tuple[str, ...]
+    layout: Layout
+
+
+@dataclass
+class Seat:
+    """One party in a run: where the conversation stands."""
+
+    seq: int = 0
+    chain: str = FIRST_LINK
+    lost: str | None = None
+
+
+@dataclass
+class Coordinator:
+    """One run over the parties of a link."""
+
+    link: Link
+    timeout: float = 60.0
+    run: str = field(default_factory=lambda: secrets.token_hex(16))
+
+    def __post_init__(self) -> None:
+        self.seats = {name: Seat() for name in self.link.parties}
+        self.noise: set[str] = set()  # where parties say that their noise came from
+        self.notes: list[str] = []
+
+    @property
+    def present(self) -> tuple[str, ...]:
+        return tuple(name for name, seat in self.seats.items() if seat.lost is None)
+
+    def hello(self) -> dict[str, Hello]:
+        """What the parties hold; all must answer, and nothing is charged."""
+        request = Request(self.run, 0, "hello", {}).to_bytes()
+        found, trouble = {}, {}
+        for name, reply in self.link.ask(dict.fromkeys(self.seats, request), self.timeout).items():
+            try:
+                found[name] = _hello(self._read(name, request, 0, reply).body)
+            except KveilError as error:
+                trouble[name] = str(error)
+        if trouble:
+            raise FederationError(f"not all parties can be asked: {_listed(trouble)}. Nothing was drawn and nothing was charged.")
+        return found
+
+    def open(self, plan: RunPlan) -> None:
+        """Have all parties agree to the plan, or none."""
+        request = Request(self.run, 0, "plan", plan.described()).to_bytes()
+        trouble: dict[str, str] = {}
+        replies = self.link.ask(dict.fromkeys(self.seats, request), self.timeout)
+        for name, reply in replies.items():
+            try:
+                answer = self._read(name, request, 0, reply)
+                fields(answer.body, {"accept": whole(1, 1)})
+                self._step(name, request, reply)
+            except KveilError as error:
+                trouble[name] = str(error)
+        if trouble:
+            self._abort(set(self.seats) - set(trouble))
+            text_ = f"the plan was not agreed to: {_listed(trouble)}. Nothing was drawn and nothing was charged."
+            if all(why == "refused (budget)" for why in trouble.values()):
+                raise BudgetExceeded(f"{text_} Ask for less, or agree a new budget with the owners of the rows.")
+            raise FederationError(f"{text_} {_ADVICE}")
+
+    def ask(
+        self, kind: str, question: Question, layout: Layout, parties: Iterable[str] | None = None
+    ) -> dict[str, list[Integers]]:
+        """The released arrays of every party that answers; the others have left the run."""
+        asked = tuple(self.present if parties is None else parties)
+        shapes = question.shapes(layout)
+        found: dict[str, list[Integers]] = {}
+        for name, body in self.ask_raw(kind, question.body(), asked).items():
+            try:
+                found[name], source = read_reply(body, question.names, shapes)
+                self.noise.add(source)
+            except KveilError:
+                self._lose(name, kind, "answered what was not asked")
+        self._check_left()
+        return found
+
+    def ask_raw(self, kind: str, body: Any, parties: Iterable[str]) -> dict[str, Any]:
+        """The bodies of the replies; parties without one have left the run."""
+        requests = {name: Request(self.run, self.seats[name].seq, kind, body).to_bytes() for name in parties}
+        found = {}
+        for name, reply in self.link.ask(requests, self.timeout).items():
+            try:
+                found[name] = self._read(name, requests[name], self.seats[name].seq, reply).body
+                self._step(name, requests[name], reply)
+            except KveilError as error:
+                self._lose(name, kind, str(error))
+        return found
+
+    def done(self) -> dict[str, str]:
+        """Close the run; the receipt of every party that is still there. Parties that were given up are told, too."""
+        receipts = {}
+        for name in self.present:
+            seat = self.seats[name]
+            request = Request(self.run, seat.seq, "done", {"receipt": seat.chain}).to_bytes()
+            reply = self.link.ask({name: request}, self.timeout)[name]
+            try:
+                theirs = fields(self._read(name, request, seat.seq, reply).body, {"receipt": HEX64})["receipt"]
+                receipts[name] = seat.chain
+                if theirs != seat.chain:
+                    self.notes.append(f"party {name} has another receipt: what it sent is not what arrived.")
+            except KveilError as error:
+                self.notes.append(f"party {name} did not confirm the end of the run ({error}).")
+        self._abort(name for name, seat in self.seats.items() if seat.lost is not None)
+        return receipts
+
+    def abort(self) -> None:
+        """Leave the run: parties close it and keep what they have spent."""
+        self._abort(self.seats)
+
+    def _abort(self, names: Iterable[str]) -> None:
+        requests = {name: Request(self.run, self.seats[name].seq, "abort", {}).to_bytes() for name in names}
+        if requests:
+            self.link.ask(requests, min(self.timeout, GRACE))
+
+    def _read(self, name: str, request: bytes, seq: int, reply: Any) -> Reply:
+        """The reply, if it is one to this very request from this very party."""
+        if isinstance(reply, Lost):
+            raise FederationError(reply.why)
+        try:
+            answer = Reply.from_bytes(reply)
+        except InvalidValue:
+            raise FederationError("answered garbage") from None
+        if answer.refused and answer.request == digest(request):
+            raise FederationError(f"refused ({answer.refused})")
+        if (answer.run, answer.seq, answer.party, answer.request) != (self.run, seq, name, digest(request)):
+            raise FederationError("answered another message")
+        return answer
+
+    def _step(self, name: str, request: bytes, reply: bytes | Lost) -> None:
+        assert isinstance(reply, bytes)  # `_read` has seen to it
+        seat = self.seats[name]
+        seat.seq, seat.chain = seat.seq + 1, next_link(seat.chain, request, reply)
+
+    def _lose(self, name: str, kind: str, why: str) -> None:
+        self.seats[name].lost = why
+        self.notes.append(f"party {name} left the run at {kind!r}: {why}. The result rests on the others from there on.")
+
+    def _check_left(self) -> None:
+        if not self.present:
+            raise FederationError(
+                "no party is left in the run. What they drew stays charged in their own books; a new run is charged again. "
+                + "; ".join(self.notes)
+            )
+
+
+_ADVICE = (
+    "domain: bounds, grid or unit differ; policy: the party does not allow it; budget: its ledger has too little left; busy: "
+    "another run is open there; conflict: the run was seen before."
+)
+
+
+def _hello(body: Any) -> Hello:
+    found = fields(body, {"data": NAME, "columns": many(text("[^\x00-\x1f\x7f]{1,256}"), 0, 2**16), "layout": Layout.read})
+    return Hello(found["data"], tuple(found["columns"]), found["layout"])
+
+
+def _listed(trouble: dict[str, str]) -> str:
+    return ", ".join(f"{name} ({why})" for name, why in sorted(trouble.items()))

@@ -1,0 +1,174 @@
+"""A coordinator that listens, and parties that call in: for parties behind firewalls, which let calls out but none in.
+
+A party asks for work with its last reply in hand (`POST /v1/next`) and gets a request, or nothing after a long poll. It sends a
+reply until it is acknowledged; the coordinator keeps the first bytes of each and gives up a party that sends others.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kveil.errors import FederationError, InvalidValue
+from kveil.federate.calling import FIRST_PAUSE, LONGEST_PAUSE, ticked
+from kveil.federate.client import CallFailed, Client
+from kveil.federate.keys import COORDINATOR, Keys
+from kveil.federate.link import Lost, named
+from kveil.federate.messages import Reply
+from kveil.federate.party import Party
+from kveil.federate.server import Server
+from kveil.federate.wire import WireError, digest
+
+PATH = "/v1/next"
+LONG_POLL = 25.0  # seconds
+
+
+@dataclass(frozen=True)
+class Receiving:
+    """A transport for parties that call in, each named as in the coordinator's folder of keys.
+
+    keys: that folder. host, port: where to listen; port 0 lets the system choose one. `announce` is told the address.
+    mutual: ask parties for their certificates instead of tokens. Without keys: plain HTTP on 127.0.0.1, for tests.
+    """
+
+    keys: str | os.PathLike[str] | None = None
+    host: str = "127.0.0.1"
+    port: int = 0
+    mutual: bool = False
+    announce: Callable[[str], None] | None = None
+
+    def connect(self, parties: Sequence[str], timeout: float) -> ReceivingLink:
+        """Listen until all `parties` have called in."""
+        keys = None if self.keys is None else Keys.at(self.keys)
+        unknown = [] if keys is None else sorted(set(parties) - set(keys.peers))
+        if unknown:
+            raise InvalidValue(f"the folder of keys does not know the parties {', '.join(unknown)}.")
+        link = ReceivingLink(parties)
+        link.server = Server(self.host, self.port, link.respond, keys, mutual=self.mutual)
+        link.server.start()
+        if self.announce is not None:
+            self.announce(link.server.url)
+        missing = link.wait_for_all(timeout)
+        if missing:
+            link.close()
+            raise FederationError(
+                f"these parties did not call in: {', '.join(missing)}. Nothing was drawn and nothing was charged. Start them, "
+                "or raise timeout."
+            )
+        return link
+
+
+@dataclass
+class Desk:
+    """What is between the coordinator and one party: a request that waits, and replies that came."""
+
+    request: bytes | None = None
+    reply: bytes | None = None
+    has_called: bool = False
+    replies: dict[str, str] = field(default_factory=dict)  # digest of a request -> digest of its first reply
+    is_broken: bool = False
+
+
+class ReceivingLink:
+    """Desks at which parties fetch requests and leave replies."""
+
+    server: Server
+
+    def __init__(self, parties: Sequence[str]) -> None:
+        self._desks: dict[str, Desk] = named((name, Desk()) for name in parties)
+        self._changed = threading.Condition()
+        self._is_over = False
+
+    @property
+    def parties(self) -> tuple[str, ...]:
+        return tuple(self._desks)
+
+    def wait_for_all(self, timeout: float) -> list[str]:
+        """Those that have not called in after so many seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: all(desk.has_called for desk in self._desks.values()), timeout)
+            return [name for name, desk in self._desks.items() if not desk.has_called]
+
+    def ask(self, requests: Mapping[str, bytes], timeout: float) -> dict[str, bytes | Lost]:
+        desks = {name: self._desks[name] for name in requests}
+        with self._changed:
+            for name, desk in desks.items():
+                desk.request, desk.reply = requests[name], None
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: all(desk.reply is not None or desk.is_broken for desk in desks.values()), timeout)
+            replies = {name: self._taken(desk) for name, desk in desks.items()}
+            for desk in desks.values():
+                desk.request = None  # withdrawn: a party that comes late must not spend on it
+        return replies
+
+    def close(self) -> None:
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
+        self.server.stop()
+
+    def respond(self, who: str, path: str, body: bytes) -> tuple[int, bytes]:
+        """One call of a party: take its reply, if it brings one, and give it the next request, or nothing."""
+        desk = self._desks.get(who)
+        if path != PATH or desk is None:
+            return 404, b""
+        with self._changed:
+            desk.has_called = True
+            if body:
+                self._take(desk, body)
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._is_over or (desk.request is not None and desk.reply is None), LONG_POLL)
+            waits = desk.request if desk.reply is None and not self._is_over else None
+        return (204, b"") if waits is None else (200, waits)
+
+    def _take(self, desk: Desk, body: bytes) -> None:
+        """Keep the first reply to the request that waits; one that answers an earlier request is late and of no use."""
+        try:
+            answered = Reply.from_bytes(body).request
+        except WireError:
+            answered = digest(desk.request or b"")  # garbage: for the coordinator to see
+        known = desk.replies.setdefault(answered, digest(body))
+        if known != digest(body):
+            desk.is_broken = True
+        elif desk.request is not None and answered == digest(desk.request) and desk.reply is None:
+            desk.reply = body
+
+    def _taken(self, desk: Desk) -> bytes | Lost:
+        if desk.is_broken:
+            return Lost("answered one request in two ways")
+        return Lost("did not answer in time") if desk.reply is None else desk.reply
+
+
+def call_in(
+    party: Party,
+    url: str,
+    keys: Keys | None,
+    *,
+    mutual: bool = False,
+    reply_every: float | None = None,
+    stop: threading.Event | None = None,
+    patience: float | None = None,
+) -> None:
+    """Fetch and answer requests of the coordinator at `url` until `stop` is set.
+
+    patience: seconds after which a coordinator that cannot be reached is given up; default never.
+    """
+    client, answer = Client(url, keys, mutual=mutual, name=party.name), ticked(party.answer, reply_every)
+    stop, reply, pause, since = stop or threading.Event(), b"", FIRST_PAUSE, time.monotonic()
+    try:
+        while not stop.is_set():
+            try:
+                status, request = client.post(PATH, reply, LONG_POLL + 10.0)
+            except CallFailed as error:
+                if patience is not None and time.monotonic() - since > patience:
+                    raise FederationError(f"the coordinator at {url} {error}.") from None
+                stop.wait(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+                continue  # with the same reply: it was not acknowledged
+            pause, since = FIRST_PAUSE, time.monotonic()
+            reply = (answer(request, COORDINATOR) or b"") if status == 200 else b""
+    finally:
+        client.close()

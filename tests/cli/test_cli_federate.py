@@ -1,0 +1,101 @@
+"""`kveil federate`: keys, a run over parties that listen, and what is refused with a reason. Processes are in tests/journeys."""
+
+import json
+
+import numpy as np
+import pytest
+
+import kveil as package
+from kveil import Ledger
+from kveil.federate import Keys, Party, make_keys, serve
+
+NAMES = ("north", "south")
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory):
+    return make_keys(tmp_path_factory.mktemp("federation") / "keys", NAMES)
+
+
+@pytest.fixture
+def addresses(keys, rows):
+    """Two parties that listen, each with half of the table and a budget of 1.5."""
+    servers = []
+    for name, part in zip(NAMES, np.array_split(rows, 2), strict=True):
+        ledger = Ledger.memory(name, 1.5, relation="add-remove")
+        servers.append(serve(Party(part, bounds=(0, 10), name=name, ledger=ledger), "127.0.0.1", 0, Keys.at(keys / name)))
+    yield ",".join(server.url for server in servers)
+    for server in servers:
+        server.stop()
+
+
+def test_keys_are_made_once_and_listed(kveil, tmp_path):
+    done = kveil("federate", "keys", tmp_path / "keys", "--parties", "north, south", "--json")
+    assert json.loads(done.out)["folders"] == [str(tmp_path / "keys" / name) for name in ("coordinator", *NAMES)]
+    assert (tmp_path / "keys" / "north" / "coordinator.token").exists()
+    again = kveil("federate", "keys", tmp_path / "keys", "--parties", "north")
+    assert (again.code, again.out) == (2, "")
+    assert "cannot be made" in again.err
+
+
+def test_a_run_saves_centres_with_their_promise_and_a_log(kveil, keys, addresses, tmp_path, rows):
+    options = ("--keys", keys / "coordinator", "--parties", addresses, "--k", "3", "--epsilon", "1", "--log", tmp_path / "log")
+    done = kveil("federate", "run", *options, "-o", tmp_path / "centres", "--json")
+    assert done.code == 0, done.err
+    told = json.loads(done.out)
+    assert set(told["receipts"]) == set(NAMES)
+    assert (told["guarantee"]["epsilon"], told["guarantee"]["trust"]) == (1.0, "federation")
+    assert package.load(tmp_path / "centres").centers.shape == (3, 2)
+    assert len((tmp_path / "log").read_text().splitlines()) > 20
+    for words in (done.out, done.err, (tmp_path / "log").read_text()):
+        assert "8.7654321" not in words
+        assert str(len(rows)) not in words
+
+    spent = kveil("federate", "run", *options, "-o", tmp_path / "more")
+    assert (spent.code, spent.out) == (3, "")
+    assert "budget" in spent.err
+    assert not (tmp_path / "more").exists()
+    taken = kveil("federate", "run", *options, "-o", tmp_path / "centres")
+    assert (taken.code, taken.out) == (2, "")
+
+
+PARTY = ("party", "--data", "CSV", "--bounds", "0,10")
+LISTENING = (*PARTY, "--keys", "KEYS/north", "--port", "0")
+RUN = ("run", "--keys", "KEYS/coordinator", "-o", "OUT")
+NOBODY = "https://127.0.0.1:1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((*PARTY, "--keys", "KEYS/north"), "pass one of"),
+        ((*LISTENING, "--coordinator", NOBODY), "pass one of"),
+        ((*PARTY, "--port", "0"), "--keys is missing"),
+        ((*PARTY, "--port", "0", "--keys", "KEYS"), "no folder of keys"),
+        ((*PARTY[:3], *LISTENING[5:]), "bounds is missing"),
+        ((*PARTY, "--keys", "KEYS/north", "--coordinator", "http://127.0.0.1:1"), "https://"),
+        ((*LISTENING, "--data", "none.csv"), "no file"),
+        ((*LISTENING, "--policy", "none.json"), "no policy"),
+        ((*LISTENING, "--ledger", "none.db"), "no ledger"),
+        ((*LISTENING, "--secret", "none.bin"), "cannot be read"),
+        (RUN, "name the parties"),
+        ((*RUN, "--listen", "8443"), "HOST:PORT"),
+        ((*RUN, "--listen", "127.0.0.1:0", "--parties", "east"), "does not know"),
+        ((*RUN, "--parties", "nowhere"), "address must be"),
+        ((*RUN, "--parties", NOBODY, "--timeout", "0.1"), "cannot be reached"),
+        ((*RUN, "--parties", NOBODY, "--protocol", "dk"), "promises nothing"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_cannot_be_done_is_refused_with_a_reason(kveil, keys, csv, tmp_path, arguments, says):
+    named = {"CSV": str(csv), "OUT": str(tmp_path / "out")}
+    outcome = kveil("federate", *(named.get(word, word.replace("KEYS", str(keys))) for word in arguments))
+    assert (outcome.code, outcome.out) == (2, "")
+    assert says in outcome.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_app_for_flower_is_written(kveil, tmp_path):
+    done = kveil("federate", "flower-app", tmp_path / "app", "--json")
+    assert json.loads(done.out) == {"app": str(tmp_path / "app")}
+    assert (tmp_path / "app" / "kveil_flower" / "relay.py").exists()

@@ -1,0 +1,371 @@
+"""Messages over HTTP on this machine: known peers only, the same bytes however often sent, and nobody waits for a stranger."""
+
+import http.client
+import json
+import socket
+import ssl
+import threading
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import numpy as np
+import pytest
+from federate_tools import OwnNoise, message, mixture, opened, party
+
+from kveil import FederatedKMeans
+from kveil.errors import FederationError, InvalidValue
+from kveil.federate import Calling, InProcess, Keys, Logged, Lost, Receiving, call_in, calling, make_keys, serve
+from kveil.federate.client import CallFailed, Client
+from kveil.federate.coordinator import Coordinator
+from kveil.federate.messages import Reply
+from kveil.federate.protocols import RUNS
+from kveil.federate.receiving import PATH, ReceivingLink
+from kveil.federate.server import Server, is_loopback
+from kveil.federate.wire import LARGEST, digest
+
+NAMES = ("north", "south")
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory):
+    return make_keys(tmp_path_factory.mktemp("keys") / "keys", NAMES)
+
+
+@pytest.fixture(scope="module")
+def others(tmp_path_factory):
+    """Keys of another federation, with the same names."""
+    return make_keys(tmp_path_factory.mktemp("others") / "keys", NAMES)
+
+
+@pytest.fixture
+def served(keys):
+    """Start parties that listen, and stop them at the end."""
+    servers = []
+
+    def start(held, name="north", folder=None, **options):
+        servers.append(serve(held, "127.0.0.1", 0, Keys.at((folder or keys) / name), **options))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.stop()
+
+
+def test_keys_are_for_their_owners_alone(keys):
+    for path in keys.rglob("*"):
+        if path.suffix == ".token" or path.name in ("private.pem", "known.json"):
+            assert path.stat().st_mode & 0o077 == 0, path
+    assert (Keys.at(keys / "coordinator").peers, Keys.at(keys / "north").peers) == (NAMES, ("coordinator",))
+    north, token = Keys.at(keys / "north"), Keys.at(keys / "coordinator").token("north")
+    assert token not in (keys / "north" / "known.json").read_text()  # its digest alone
+    assert (north.caller(token), north.caller(token[:-1]), north.caller(""), north.caller("é")) == (
+        "coordinator",
+        None,
+        None,
+        None,
+    )
+    with pytest.raises(InvalidValue, match="cannot be made"):
+        make_keys(keys, NAMES)
+    for names in (["coordinator"], ["a", "a"], ["a/b"], ["known"]):
+        with pytest.raises(InvalidValue):
+            make_keys(keys / "new", names)
+    with pytest.raises(InvalidValue, match="no folder of keys"):
+        Keys.at(keys)
+
+
+def test_a_certificate_that_is_not_pinned_is_refused(keys, others, served):
+    """An impostor with the same names, on the same machine, whose certificate is another one."""
+    server = served(party(), folder=others)
+    with pytest.raises(FederationError, match="cannot be reached"):
+        Calling(keys / "coordinator").connect([server.url], 0.3)
+
+
+def test_a_wrong_token_is_refused(keys, served, tmp_path):
+    server = served(party())
+    mine = tmp_path / "coordinator"
+    mine.mkdir()
+    for path in (keys / "coordinator").iterdir():
+        (mine / path.name).write_bytes(path.read_bytes())
+    (mine / "north.token").write_text("guess")
+    link = Calling(mine).connect([server.url], 5.0)
+    reply = link.ask({"north": message(0, "hello", {})}, 5.0)["north"]
+    assert reply == Lost("does not know this caller")
+    link.close()
+
+
+def test_a_certificate_for_another_host_is_refused(tmp_path):
+    elsewhere = make_keys(tmp_path / "keys", ["north"], hosts=["example.org"])
+    server = serve(party(), "127.0.0.1", 0, Keys.at(elsewhere / "north"))
+    try:
+        with pytest.raises(CallFailed):
+            Client(server.url, Keys.at(elsewhere / "coordinator")).connect(5.0)
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize("mutual", [False, True])
+def test_listening_parties_are_called(keys, served, mutual):
+    held = [party(mixture(500, [[0.5, 0.5]], seed=i), name=name, quick=False) for i, name in enumerate(NAMES)]
+    servers = [served(each, each.name, mutual=mutual) for each in held]
+    model = FederatedKMeans(2, epsilon=1.0, transport=Calling(keys / "coordinator", mutual=mutual), timeout=20.0)
+    model.fit([server.url for server in servers])
+    assert set(model.receipts_) == set(NAMES)
+    if mutual:  # a token does not help where a certificate is asked for
+        with pytest.raises(FederationError, match="not all parties can be asked"):
+            model.set_params(transport=Calling(keys / "coordinator"), timeout=0.5).fit([server.url for server in servers])
+
+
+@pytest.mark.parametrize("mutual", [False, True])
+def test_parties_call_in_and_mix_with_those_in_this_process(keys, mutual, tmp_path):
+    stop = threading.Event()
+    threads = []
+
+    def start(url):
+        held = party(mixture(500, [[0.5, 0.5]]), name="north", quick=False)
+        options = {"mutual": mutual, "stop": stop}
+        threads.append(threading.Thread(target=call_in, args=(held, url, Keys.at(keys / "north")), kwargs=options, daemon=True))
+        threads[-1].start()
+
+    transport = Logged(Receiving(keys / "coordinator", announce=start, mutual=mutual), tmp_path / "log")
+    here = party(mixture(500, [[-0.5, -0.5]]), name="here", quick=False)
+    model = FederatedKMeans(2, epsilon=1.0, transport=transport, timeout=20.0).fit(["north", here])
+    assert set(model.receipts_) == {"north", "here"}
+    stop.set()
+    lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert {line["what"] for line in lines} == {"request", "reply"}
+    assert {line["party"] for line in lines} == {"north"}
+
+
+def test_parties_that_do_not_call_in_are_named(keys):
+    with pytest.raises(FederationError, match="north, south"):
+        Receiving(keys / "coordinator").connect(NAMES, 0.1)
+    with pytest.raises(InvalidValue, match="east"):
+        Receiving(keys / "coordinator").connect(["east"], 0.1)
+
+
+def test_plain_http_is_for_this_machine_alone(keys):
+    held = party()
+    with pytest.raises(InvalidValue, match="plain text"):
+        serve(held, "0.0.0.0", 0, None)
+    for url in ("http://example.org:80", "http://10.0.0.1:80", "http://localhost:80"):
+        with pytest.raises(InvalidValue, match=r"plain http|127"):
+            Client(url, None)
+    for url in ("http://127.0.0.1:80", "https://127.0.0.1", "https://127.0.0.1:x", "127.0.0.1:80", "https://u@127.0.0.1:80",
+                "https://127.0.0.1:80/path", "https://127.0.0.1:80?q"):  # fmt: skip
+        with pytest.raises(InvalidValue, match="address must be"):
+            Client(url, Keys.at(keys / "coordinator"))
+    assert all(map(is_loopback, ("127.0.0.1", "127.8.8.8", "::1")))
+    assert not any(map(is_loopback, ("128.0.0.1", "localhost", "::2", "")))
+
+
+def test_a_listener_with_keys_speaks_no_plain_http(keys, served):
+    server = served(party())
+    plain = http.client.HTTPConnection(*server.server_address, timeout=10)
+    with closing(plain):
+        plain.request("POST", "/v1/answer", message(0, "hello", {}))
+        with pytest.raises((http.client.HTTPException, OSError)):
+            plain.getresponse()
+
+
+def test_redirects_are_not_followed():
+    class Elsewhere(BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.send_response(307)
+            self.send_header("Location", "http://127.0.0.1:1/v1/answer")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *args):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Elsewhere)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    try:
+        with pytest.raises(FederationError, match="307"):
+            Client(f"http://127.0.0.1:{server.server_port}", None).post("/v1/answer", b"{}", 5.0)
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture
+def plain(request):
+    """A server without keys that says who called, and a raw connection to it."""
+    server = Server("127.0.0.1", 0, lambda who, path, body: (200, f"{who} {path} {len(body)}".encode()), None)
+    server.start()
+    connection = http.client.HTTPConnection(*server.server_address, timeout=10)
+    yield server, connection
+    connection.close()
+    server.stop()
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Content-Length": str(LARGEST + 1)}, 413),
+        ({"Content-Length": "9" * 20}, 411),
+        ({"Content-Length": "-1"}, 411),
+        ({"Content-Length": "x"}, 411),
+        ({}, 411),
+        ({"Transfer-Encoding": "chunked"}, 411),
+    ],
+    ids=str,
+)
+def test_lengths_are_checked_before_a_byte_is_read(plain, headers, status):
+    _, connection = plain
+    connection.putrequest("POST", "/v1/answer")
+    for name, value in headers.items():
+        connection.putheader(name, value)
+    connection.endheaders()
+    assert connection.getresponse().status == status
+
+
+def test_other_methods_are_not_known(plain):
+    _, connection = plain
+    for method in ("GET", "PUT", "DELETE", "OPTIONS"):
+        connection.request(method, "/v1/answer")
+        response = connection.getresponse()
+        response.read()
+        assert response.status == 501
+        connection.close()
+
+
+def test_a_half_open_handshake_does_not_keep_others_waiting(keys, served):
+    """A client that connects and says nothing; one that begins a handshake and stops. Both stay while a third is served."""
+    server = served(party())
+    silent = socket.create_connection(server.server_address)
+    begun = socket.create_connection(server.server_address)
+    begun.sendall(b"\x16\x03\x01\x02\x00\x01")
+    with silent, begun:
+        link = Calling(keys / "coordinator").connect([server.url], 10.0)
+        reply = link.ask({"north": message(0, "hello", {})}, 10.0)["north"]
+        assert Reply.from_bytes(reply).body["data"] == "rows"
+        link.close()
+
+
+def test_only_known_paths_and_the_coordinator_are_answered(keys, served):
+    server = served(party())
+    client = Client(server.url, Keys.at(keys / "coordinator"))
+    with closing(client), pytest.raises(FederationError, match="404"):
+        client.post("/v1/next", b"", 5.0)
+    context = Keys.at(keys / "coordinator").for_calling()
+    stranger = http.client.HTTPSConnection(*server.server_address, context=context, timeout=10)
+    with closing(stranger):
+        for headers in ({}, {"Authorization": "Basic x"}, {"Authorization": "Bearer"}, {"Authorization": "Bearer guess"}):
+            stranger.request("POST", "/v1/answer", message(0, "hello", {}), headers)
+            response = stranger.getresponse()
+            assert (response.status, response.read()) == (401, b"")
+            stranger.close()
+
+
+def test_old_versions_of_tls_are_refused(keys, served):
+    server = served(party())
+    context = Keys.at(keys / "coordinator").for_calling()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    with pytest.raises(ssl.SSLError), socket.create_connection(server.server_address) as raw:
+        context.wrap_socket(raw, server_hostname="127.0.0.1")
+
+
+def test_a_reply_that_was_lost_on_the_way_comes_again_and_is_charged_once():
+    """The connection breaks three times after the party has answered."""
+    held, calls = opened(party()), []
+
+    def respond(who, path, body):
+        reply = held.answer(body)
+        calls.append(body)
+        if len(calls) <= 3:
+            raise ConnectionError
+        return 200, reply
+
+    server = Server("127.0.0.1", 0, respond, None)
+    server.start()
+    link = Calling().connect([f"north={server.url}"], 5.0)
+    request = message(1, "cells", {"level": 2, "nodes": "all"})
+    reply = link.ask({"north": request}, 20.0)["north"]
+    assert calls == [request] * 4
+    assert len(held.ledger.charges()) == 1
+    assert held.answer(request) == reply
+    link.close()
+    server.stop()
+
+
+def test_a_coordinator_keeps_the_first_reply_and_gives_up_a_party_that_sends_others():
+    link = ReceivingLink(["north"])
+    request = message(1, "cells", {"level": 1, "nodes": "all"})
+    one, other = (Reply("ab" * 16, 1, "north", digest(request), {"count": [c]}).to_bytes() for c in (1, 2))
+    asked = threading.Thread(target=lambda: replies.update(link.ask({"north": request}, 20.0)))
+    replies = {}
+    asked.start()
+    assert link.respond("north", PATH, b"") == (200, request)
+    assert link.respond("stranger", PATH, b"") == (404, b"")
+    assert link.respond("north", "/v1/answer", b"") == (404, b"")
+    polling = threading.Thread(target=link.respond, args=("north", PATH, one), daemon=True)
+    polling.start()
+    asked.join()
+    assert replies == {"north": one}
+    link._is_over = True
+    link.respond("north", PATH, one)  # once more: nothing changes
+    assert not link._desks["north"].is_broken
+    link.respond("north", PATH, other)
+    assert link._desks["north"].is_broken
+    link._is_over = False
+    assert link.ask({"north": request}, 5.0) == {"north": Lost("answered one request in two ways")}
+
+
+def test_a_request_that_was_given_up_is_withdrawn():
+    """A party that comes too late must not spend on it."""
+    link = ReceivingLink(["north"])
+    assert link.ask({"north": message(1, "cells", {})}, 0.01) == {"north": Lost("did not answer in time")}
+    link._is_over = True
+    assert link.respond("north", PATH, b"") == (204, b"")
+
+
+def receipts(link):
+    """The receipts of one run with a fixed name over whatever link."""
+    coordinator, model = Coordinator(link, 20.0, "ab" * 16), FederatedKMeans(3, epsilon=1.0)
+    _, _, layout = model._agreed(coordinator.hello())
+    agreed = model._plan(layout, "rows", link.parties)
+    coordinator.open(agreed)
+    centers = RUNS["cells"](coordinator, layout, agreed, np.random.default_rng(0)).run().centers
+    return coordinator.done(), centers.tolist(), coordinator.noise
+
+
+def scripted_parties():
+    tables = {"north": mixture(300, [[0.5, 0.5], [-0.5, 0]], seed=1), "south": mixture(200, [[0.0, -0.5]], seed=2)}
+    return [OwnNoise(rows, bounds=(-1, 1), name=name).script(i) for i, (name, rows) in enumerate(tables.items())]
+
+
+def test_all_ways_give_the_same_receipts_under_scripted_noise():
+    expected = receipts(InProcess(scripted_parties()))
+    assert expected[2] == {"scripted"}
+    servers = [serve(held, "127.0.0.1", 0, None) for held in scripted_parties()]
+    link = Calling().connect([f"{name}={server.url}" for name, server in zip(NAMES, servers, strict=True)], 5.0)
+    assert receipts(link) == expected
+    link.close()
+    for server in servers:
+        server.stop()
+    stop = threading.Event()
+
+    def start(url):
+        for held in scripted_parties():
+            threading.Thread(target=call_in, args=(held, url, None), kwargs={"stop": stop}, daemon=True).start()
+
+    link = Receiving(announce=start).connect(NAMES, 20.0)
+    assert receipts(link) == expected
+    stop.set()
+    link.close()
+
+
+def test_ticks_round_the_time_of_an_answer_up(monkeypatch):
+    now, slept = [100.0], []
+    monkeypatch.setattr(calling.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(calling.time, "sleep", slept.append)
+
+    def answer(request, who):
+        now[0] += 1.25 if request == b"slow" else 0.25
+        return b"reply"
+
+    later = calling.ticked(answer, 1.0)
+    assert (later(b"quick", None), later(b"slow", None), slept) == (b"reply", b"reply", [0.75, 0.75])
+    assert calling.ticked(answer, None) is answer

@@ -1,0 +1,382 @@
+"""A party answers once, charges first, survives being killed anywhere, and refuses what its plan and policy do not hold."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from federate_tools import FREE, HALF, RUN, OneThread, message, opened, party, plan, told
+
+from kveil import Ledger, PrivacyUnit
+from kveil.errors import BudgetError, InvalidType, InvalidValue, LedgerMismatch
+from kveil.federate import Party, Policy
+from kveil.federate.messages import Reply
+from kveil.federate.plan import Round
+from kveil.kernel import gate
+
+CELLS = {"level": 2, "nodes": "all"}
+SUMS = {"cells": [[2, 0], [4, 4], [4, 5]]}
+OTHER = "cd" * 16
+
+
+@pytest.fixture
+def books(tmp_path):
+    """Where a party keeps its ledger and its journal."""
+    Ledger.create(tmp_path / "north.db", "north", 2.0, relation="add-remove")
+    return tmp_path / "north.db"
+
+
+def restarted(books, **options):
+    return party(ledger=str(books), **options)
+
+
+def test_the_same_bytes_get_the_same_bytes_and_are_charged_once(books):
+    held = opened(restarted(books))
+    first = held.answer(message(1, "cells", CELLS))
+    assert held.answer(message(1, "cells", CELLS)) == first
+    again = restarted(books)
+    assert again.answer(message(1, "cells", CELLS)) == first
+    assert again.answer(message(0, "plan", plan(again))) == held.answer(message(0, "plan", plan(held)))
+    assert len(again.ledger.charges()) == 1
+    assert again.ledger.spent().epsilon == 0.25
+    assert told(again, 2, "cells", {"level": 4, "nodes": [0, 3]}).refused is None  # and the run goes on
+    assert len(again.ledger.charges()) == 2
+
+
+class Killed(BaseException):
+    """As if the process were gone."""
+
+
+def kill_after(monkeypatch, held, step):
+    """Let the process end right after a step of an answer."""
+    owner, name = {
+        "asked": (held._journal, "ask"), "reserved": (held.ledger, "reserve"), "noted": (held._journal, "charge"),
+        "drawn": (gate, "run"), "stored": (held._journal, "store"),
+    }[step]  # fmt: skip
+    real = getattr(owner, name)
+
+    def then_die(*args, **kwargs):
+        real(*args, **kwargs)
+        raise Killed
+
+    monkeypatch.setattr(owner, name, then_die)
+
+
+@pytest.mark.parametrize("step", ["asked", "reserved", "noted", "drawn"])
+def test_an_answer_that_was_cut_short_is_lost_and_stays_spent(books, monkeypatch, step):
+    held = opened(restarted(books))
+    kill_after(monkeypatch, held, step)
+    with pytest.raises(Killed):
+        held.answer(message(1, "cells", CELLS))
+    monkeypatch.undo()
+    again = restarted(books)
+    draws = []
+    monkeypatch.setattr(gate, "run", lambda *args: draws.append(args))
+    for _ in range(2):
+        assert told(again, 1, "cells", CELLS).refused == "lost"
+    assert not draws
+    assert len(again.ledger.charges()) == (0 if step == "asked" else 1)
+    assert told(again, 2, "cells", {"level": 4, "nodes": [0]}).refused == "order"  # the run is over for this party
+
+
+def test_an_answer_that_was_stored_is_sent_again_after_a_kill(books, monkeypatch):
+    held = opened(restarted(books))
+    kill_after(monkeypatch, held, "stored")
+    with pytest.raises(Killed):
+        held.answer(message(1, "cells", CELLS))
+    monkeypatch.undo()
+    again = restarted(books)
+    reply = again.answer(message(1, "cells", CELLS))
+    assert Reply.from_bytes(reply).body is not None
+    assert again.answer(message(1, "cells", CELLS)) == reply
+    assert len(again.ledger.charges()) == 1
+
+
+def test_nothing_is_drawn_before_it_is_charged_and_in_the_books(books, monkeypatch):
+    held = opened(restarted(books))
+    seen = []
+    real = gate.run
+
+    def look(measurement, secret, account):
+        other = Ledger.open(books)
+        seen.append((len(other.charges()), held._journal.answer(RUN, 1).reply))
+        return real(measurement, secret, account)
+
+    monkeypatch.setattr(gate, "run", look)
+    told(held, 1, "cells", CELLS)
+    assert seen == [(1, None)]
+
+
+def test_other_bytes_at_the_same_place_close_the_run():
+    held = opened(party())
+    assert told(held, 1, "cells", CELLS).refused is None
+    assert told(held, 1, "cells", {"level": 2, "nodes": [0]}).refused == "conflict"
+    assert told(held, 2, "cells", {"level": 4, "nodes": [0]}).refused == "order"
+    assert told(held, 1, "cells", CELLS).refused is None  # what was sent may be sent again
+    assert held.ledger.spent().epsilon == 0.25
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("cells", {"level": 2, "nodes": [0, 0]}),
+        ("cells", {"level": 2, "nodes": [1, 0]}),
+        ("cells", {"level": 2, "nodes": [4]}),
+        ("cells", {"level": 2, "nodes": [-1]}),
+        ("cells", {"level": 2, "nodes": []}),
+        ("cells", {"level": 2, "nodes": "some"}),
+        ("cells", {"level": 2, "nodes": "all", "scale": 1}),
+        ("cells", {"level": 2, "nodes": "all", "epsilon": "9/1"}),
+        ("cells", {"level": 2}),
+        ("cells", {"level": 2, "nodes": [True]}),
+        ("wells", {"level": 2, "nodes": "all"}),
+    ],
+    ids=str,
+)
+def test_bodies_that_break_the_rules_are_refused_without_a_charge(kind, body):
+    held = opened(party())
+    assert told(held, 1, kind, body).refused == "payload"
+    assert not held.ledger.charges()
+    assert told(held, 1, "cells", CELLS).refused is None  # the place is still free
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [[[2, 0], [2, 0]], [[2, 0], [4, 3]], [[1, 0], [2, 1]], [[4, 5], [2, 0]], [[2, 4]], [[5, 99]], [[60, 0]], [[-1, 0]],
+     [], [[2]], 7],
+    ids=str,
+)  # fmt: skip
+def test_cells_that_would_count_a_row_twice_are_refused_without_a_charge(cells):
+    held = opened(party(), Round("sums", Fraction(1), counts=HALF))
+    assert told(held, 1, "sums", {"cells": cells}).refused == "payload"
+    assert not held.ledger.charges()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"centers": [[0, 0]]}, {"centers": [[0, 0], [0]]}, {"centers": [[0, 0], [2**40, 0]]}, {"radii": [1]}, {"radii": [0, 1]},
+     {"radii": [1, 2**40]}, {"centers": [[0, 0], [4194303, 4194303]]}, {"more": 1}],
+    ids=str,
+)  # fmt: skip
+def test_centres_that_could_overflow_are_refused_without_a_charge(change):
+    held = opened(party(), Round("stats", Fraction(1), counts=HALF))
+    body = {"centers": [[0, 0], [9, 9]], "radii": [5, 5]}
+    far = {"centers": [[0, 0], [5931642, 1]]}
+    assert told(held, 1, "stats", body | (far if "4194303" in str(change) else change)).refused == "payload"
+    assert not held.ledger.charges()
+    assert told(held, 1, "stats", body).refused is None
+
+
+def test_rounds_come_in_order_may_be_left_out_and_none_comes_twice():
+    held = opened(party())
+    assert told(held, 2, "cells", {"level": 4, "nodes": [0]}).refused == "order"  # seq 1 was skipped
+    assert told(held, 1, "cells", {"level": 4, "nodes": [0]}).refused is None  # level 2 is left out, and not charged
+    assert told(held, 2, "cells", CELLS).refused == "order"  # it cannot come after
+    assert told(held, 2, "cells", {"level": 4, "nodes": [1]}).refused == "order"  # nor level 4 again
+    assert told(held, 2, "cells", {"level": 3, "nodes": [1]}).refused == "order"  # nor another level
+    assert told(held, 2, "sums", SUMS).refused is None
+    assert told(held, 3, "sums", SUMS).refused == "order"  # past the plan
+    assert held.ledger.spent().epsilon == 0.75
+
+
+def test_a_run_is_opened_once_and_one_at_a_time():
+    held = opened(party(budget=9.0))
+    assert told(held, 0, "plan", plan(held, k=3)).refused == "conflict"
+    assert told(held, 0, "plan", plan(held), OTHER).refused is None  # the first is closed now
+    assert told(held, 0, "plan", plan(held), "ef" * 16).refused == "busy"
+    assert told(held, 0, "plan", plan(held)).body == {"accept": 1}  # the old answer, no new run
+    assert told(held, 1, "cells", CELLS).refused == "order"
+    assert told(held, 3, "plan", plan(held), "12" * 16).refused == "order"
+    assert told(held, 1, "cells", CELLS, "34" * 16).refused == "order"  # a run nobody opened
+
+
+def test_done_and_abort_close_a_run_for_ever():
+    held = opened(party(budget=9.0))
+    told(held, 1, "cells", CELLS)
+    mine = told(held, 2, "done", {"receipt": "0" * 64})
+    assert len(mine.body["receipt"]) == 64
+    assert told(held, 2, "done", {"receipt": "0" * 64}) == mine
+    assert told(held, 3, "sums", SUMS).refused == "order"
+    opened(held, run=OTHER)
+    assert told(held, 7, "abort", {}, OTHER).refused is None
+    assert told(held, 1, "cells", CELLS, OTHER).refused == "order"
+    assert told(held, 0, "abort", {}, "12" * 16).refused == "order"
+    assert told(held, 0, "abort", {"x": 1}, OTHER).refused == "payload"
+    assert told(held, 3, "done", {}, OTHER).refused == "order"
+
+
+def test_a_run_expires_and_makes_room_for_another():
+    now = [1000.0]
+    held = party(budget=9.0, clock=lambda: now[0], policy=Policy(longest_hold=60))
+    opened(held, expires=600)  # the policy holds it for 60 seconds only
+    now[0] += 59
+    assert told(held, 1, "cells", CELLS).refused is None
+    now[0] += 2
+    assert told(held, 2, "sums", SUMS).refused == "expired"
+    assert told(held, 0, "plan", plan(held), OTHER).refused is None
+    now[0] += 61
+    assert told(held, 0, "plan", plan(held), "12" * 16).refused is None  # an expired run does not keep anybody busy
+
+
+def test_the_ledger_bounds_all_runs_together():
+    held = opened(party(budget=1.5))
+    for seq, kind, body in (
+        (1, "cells", CELLS),
+        (2, "cells", {"level": 4, "nodes": [0]}),
+        (3, "sums", SUMS),
+        (4, "done", {"receipt": "0" * 64}),
+    ):
+        assert told(held, seq, kind, body).refused is None
+    assert told(held, 0, "plan", plan(held), OTHER).refused == "budget"
+    half = [Round("cells", HALF, level=2)]
+    assert told(held, 0, "plan", plan(held, *half, epsilon=HALF), OTHER).refused is None
+    assert told(held, 1, "cells", CELLS, OTHER).refused is None
+    assert held.ledger.remaining().epsilon == 0
+
+
+def test_a_round_is_refused_when_somebody_else_has_spent_the_rest():
+    held = opened(party(budget=1.0))
+    other = Party(OneThread([[0.0, 0.0]]), bounds=(-1, 1), name="south", ledger=held.ledger)
+    opened(other, run=OTHER)
+    assert told(held, 1, "cells", CELLS).refused is None
+    assert told(other, 1, "cells", CELLS, OTHER).refused is None
+    assert told(held, 2, "sums", SUMS).refused is None
+    assert told(other, 2, "sums", SUMS, OTHER).refused == "budget"
+    assert told(other, 2, "sums", SUMS, OTHER).refused == "budget"
+    assert held.ledger.remaining().epsilon == 0
+
+
+@pytest.mark.parametrize(
+    ("policy", "change"),
+    [
+        (Policy(epsilon_per_run=0.5), {}),
+        (Policy(max_rounds=2), {}),
+        (Policy(max_clusters=1), {}),
+        (Policy(protocols=("pdk",)), {}),
+        (Policy(coordinators=("head-office",)), {}),
+        (Policy(), {"data": "visits"}),
+        (Policy(), {"protocol": "dk"}),
+        (Policy(), {"epsilon": "none", "rounds": [Round("cells", Fraction(0), level=2).described()]}),
+    ],
+    ids=str,
+)
+def test_a_policy_is_kept(policy, change):
+    held = party(budget=9.0, policy=policy)
+    assert told(held, 0, "plan", plan(held) | change).refused == "policy"
+
+
+def test_who_asks_is_checked_where_the_policy_names_somebody():
+    held = party(policy=Policy(coordinators=("head-office",)))
+    asked = message(0, "plan", plan(held))
+    assert Reply.from_bytes(held.answer(asked, "somebody")).refused == "policy"
+    assert Reply.from_bytes(held.answer(asked, "head-office")).refused is None
+
+
+def test_policies_bound_sizes_of_messages():
+    held = opened(party(policy=Policy(max_cells=3)))
+    assert told(held, 1, "cells", CELLS).refused == "payload"
+    assert told(held, 1, "cells", {"level": 2, "nodes": [0, 1, 2, 3]}).refused == "payload"
+    assert told(held, 1, "cells", {"level": 2, "nodes": [0, 1, 2]}).refused is None
+    held = opened(party(policy=Policy(max_level=3)))
+    assert told(held, 1, "cells", {"level": 4, "nodes": [0]}).refused == "payload"
+
+
+def test_exact_and_noisy_kinds_keep_to_their_own_plans():
+    """Without noise nothing that needs it is answered, and under a promise nothing that has none."""
+    held = party(policy=FREE, secret=bytes(32), budget=900.0)
+    zero = Fraction(0)
+    for kind in ("sample", "pick", "total"):
+        assert told(held, 0, "plan", plan(held, Round(kind, zero), epsilon=None)).refused == "policy"
+    for kind in ("seed", "update", "first"):
+        assert told(held, 0, "plan", plan(held, Round(kind, Fraction(1)))).refused == "policy"
+
+
+def test_another_domain_or_unit_is_refused():
+    held = party()
+    assert told(held, 0, "plan", plan(held, domain="0" * 64)).refused == "domain"
+    assert told(held, 0, "plan", plan(held, rows_per_person=2)).refused == "domain"
+    other = party(bounds=(-1, 2))
+    assert told(held, 0, "plan", plan(other)).refused == "domain"
+
+
+def test_versions_and_garbage():
+    held = party()
+    for data in (b"", b"hello", b"{}", b"\x00" * 100, b'{"v":1}'):
+        assert Reply.from_bytes(held.answer(data)).refused == "payload"
+    assert Reply.from_bytes(held.answer(message(0, "hello", {}).replace(b'"v":1', b'"v":9'))).refused == "version"
+
+
+def test_a_failure_that_may_lie_in_the_rows_is_silence_and_then_lost():
+    class Broken(OneThread):
+        def map_reduce(self, *args, **kwargs):
+            raise MemoryError("row 17 is 3.14159")
+
+    held = opened(Party(Broken([[0.0, 0.0]]), bounds=(-1, 1), name="north"))
+    assert held.answer(message(1, "cells", CELLS)) is None
+    assert told(held, 1, "cells", CELLS).refused == "lost"
+    assert held.ledger.spent().epsilon == 0.25
+
+
+def test_a_ledger_that_has_forgotten_is_not_believed(books, tmp_path):
+    held = opened(restarted(books))
+    told(held, 1, "cells", CELLS)
+    Ledger.create(tmp_path / "fresh.db", "north", 2.0, relation="add-remove")
+    with pytest.raises(BudgetError, match="forgotten"):
+        party(ledger=str(tmp_path / "fresh.db"), journal=f"{books}.runs")
+
+
+def test_a_journal_belongs_to_one_party(books, tmp_path):
+    restarted(books)
+    with pytest.raises(InvalidValue, match="journal"):
+        restarted(books, name="south")
+    (tmp_path / "other").write_text("no database")
+    with pytest.raises(InvalidValue, match="journal"):
+        party(journal=tmp_path / "other")
+
+
+def test_what_a_party_is_made_of_is_checked():
+    for options in ({"name": "a b"}, {"name": ""}, {"name": "x" * 65}, {"dataset": "../rows"}, {"secret": b"short"}):
+        with pytest.raises(InvalidValue):
+            party(**options)
+    with pytest.raises(InvalidValue, match="bounds"):
+        party(bounds=(1, 0))
+    with pytest.raises(InvalidType):
+        party(ledger=3)
+    people = Ledger.memory("x", 1, relation="add-remove", unit=PrivacyUnit("person", 2))
+    for other in (Ledger.memory("x", 1, relation="replace-one"), people):
+        with pytest.raises(LedgerMismatch, match="protects"):
+            party(ledger=other)
+
+
+def test_people_are_charged_for_all_their_rows():
+    """A person with up to 3 rows: noise three times as wide, by the party's own count."""
+    unit = PrivacyUnit("person", 3, "id")
+    held = Party(OneThread([[0.0, 0.0]], unit), bounds=(-1, 1), name="north")
+    opened(held, rows_per_person=3)
+    told(held, 1, "cells", CELLS)
+    (entry,) = held.ledger.charges()
+    assert '"sensitivity": 3' in entry.plan
+
+
+@pytest.mark.parametrize(
+    "rows", [np.empty((0, 2)), [[np.nan, 1]], [[np.inf, -np.inf]], [[1e300, 5]], np.zeros((500, 2))], ids=str
+)
+def test_the_shape_of_an_answer_does_not_depend_on_rows(rows):
+    """Empty, missing, infinite, out of range, many: the same keys, lengths and charges."""
+    held = opened(party(rows))
+    counts = told(held, 1, "cells", CELLS).body
+    sums = told(held, 2, "sums", SUMS).body
+    assert (set(counts), len(counts["count"])) == ({"count", "noise"}, 4)
+    assert (set(sums), np.shape(sums["count"]), np.shape(sums["dev"])) == ({"count", "dev", "noise"}, (3,), (3, 2))
+    assert held.ledger.spent().epsilon == 0.75
+
+
+def test_policies_are_read_from_files(tmp_path):
+    (tmp_path / "policy.json").write_text('{"epsilon_per_run": 0.5, "protocols": ["cells"], "max_clusters": 16}')
+    assert Policy.read(tmp_path / "policy.json") == Policy(0.5, protocols=("cells",), max_clusters=16)
+    for text in ('{"epsilon_per_rn": 1}', "[]", "no", '{"max_rounds": "many"}', '{"max_rounds": 0}', '{"protocols": ["x"]}',
+                 '{"allow_exact": 1}', '{"max_level": 63}', '{"epsilon_per_run": -1}', '{"coordinators": [1]}'):  # fmt: skip
+        (tmp_path / "bad.json").write_text(text)
+        with pytest.raises(InvalidValue):
+            Policy.read(tmp_path / "bad.json")
+    with pytest.raises(InvalidValue):
+        Policy.read(tmp_path / "missing.json")
