@@ -3,7 +3,10 @@
 import sys
 from importlib import import_module
 
-ALL = ("import_time", "samplers", "selection", "lloyd_speed", "tree_speed", "parquet_memory", "utility", "null", "stream")
+ALL = (
+    "import_time", "samplers", "selection", "lloyd_speed", "tree_speed", "hst_speed", "pmed", "kmedian_speed", "seattle",
+    "parquet_memory", "utility", "null", "kmedian_utility", "stream",
+)  # fmt: skip
 
 
 def main() -> int:

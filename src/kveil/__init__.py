@@ -12,6 +12,7 @@ from kveil._version import __version__
 if TYPE_CHECKING:
     from kveil.kernel.ledger import Ledger
     from kveil.kernel.loss import Guarantee, PrivacyUnit
+    from kveil.models.kmedian import KMedian
     from kveil.models.online_kmeans import OnlineKMeans
     from kveil.models.private_kmeans import PrivateKMeans
     from kveil.models.private_kmedian import PrivateKMedian
@@ -19,11 +20,21 @@ if TYPE_CHECKING:
     from kveil.privatise.bounds import find_bounds
     from kveil.release import Release, load
     from kveil.source import Source, inspect, read
+    from kveil.space.callable import Metric
+    from kveil.space.graph import Graph
+    from kveil.space.matrix import Precomputed
+    from kveil.space.vectors import Euclidean, Manhattan
 
 _HOMES = {
+    "Euclidean": "kveil.space.vectors",
+    "Graph": "kveil.space.graph",
     "Guarantee": "kveil.kernel.loss",
+    "KMedian": "kveil.models.kmedian",
     "Ledger": "kveil.kernel.ledger",
+    "Manhattan": "kveil.space.vectors",
+    "Metric": "kveil.space.callable",
     "OnlineKMeans": "kveil.models.online_kmeans",
+    "Precomputed": "kveil.space.matrix",
     "PrivacyUnit": "kveil.kernel.loss",
     "PrivateKMeans": "kveil.models.private_kmeans",
     "PrivateKMedian": "kveil.models.private_kmedian",
@@ -37,8 +48,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "Guarantee", "Ledger", "OnlineKMeans", "PrivacyUnit", "PrivateKMeans", "PrivateKMedian", "Release", "Source", "StreamKMeans",
-    "__version__", "find_bounds", "inspect", "load", "read",
+    "Euclidean", "Graph", "Guarantee", "KMedian", "Ledger", "Manhattan", "Metric", "OnlineKMeans", "Precomputed", "PrivacyUnit",
+    "PrivateKMeans", "PrivateKMedian", "Release", "Source", "StreamKMeans", "__version__", "find_bounds", "inspect", "load",
+    "read",
 ]  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Candidates", "Grid", "KMedian", "Lloyd", "Mean", "SampleAggregate", "Tree"]
+__all__ = ["Candidates", "Counts", "Grid", "KMedian", "Lloyd", "LocalSearch", "Mean", "SampleAggregate", "Tree"]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class SampleAggregate:
 class Tree:
     """bits: width of the fixed-point grid; default as fine as exact sums allow.
     steps: relative steps after the first centres (with delta=0 and many columns released values decide instead); default 1 for
-        at most 3 columns, 2 while the tree sees all columns, 3 beyond. Sparse rows of more than 16 columns have no such steps.
+        at most 3 columns, 2 while the tree sees all columns, 4 beyond. Sparse rows of more than 16 columns have no such steps.
     nonzeros: a public bound on the entries of a sparse row that are not 0. Rows with more keep the largest in magnitude (ties:
         the lowest column). A small bound makes pure noise (delta=0) much narrower; Gaussian noise does not need it.
     frame: the axes of the tree where there are more than 16 columns (pure: 12): "random" ones, or "pca": those along which rows
@@ -113,3 +113,24 @@ class Candidates:
     levels: int | None = None
     kappa: float = 2.0**-10
     most: int = 512
+
+
+@dataclass(frozen=True)
+class Counts:
+    """partition: what is counted: "voronoi", the cells of sites spread over the universe, or "hst", the nodes of a random tree.
+    cells: how many cells, a public number; default one for every 4 rows that noise of the budget could hide, from
+        `expected_rows` or a noisy number of rows. Only for "voronoi".
+    """
+
+    partition: Literal["voronoi", "hst"] = "voronoi"
+    cells: int | None = None
+
+
+@dataclass(frozen=True)
+class LocalSearch:
+    """seeds: share of the budget for the start, with init="hst"; the others start without looking at the demand.
+    candidates: how many points may become centres, spread over the universe; default all of them, up to 20 000.
+    """
+
+    seeds: float = 0.5
+    candidates: int | None = None

@@ -46,6 +46,8 @@ def fit_refused(refused, csv, tmp_path):
         ((*BOUNDS, "--epsilon", -1), "epsilon must be between"),
         ((*BOUNDS, "--epsilon", "nan"), "epsilon must be between"),
         ((*BOUNDS, "--epsilon", "inf"), "say --no-privacy"),
+        ((*BOUNDS, "--no-privacy"), "goes with --epsilon inf"),
+        ((*BOUNDS, "--objective", "k-median", "--method", "lloyd"), "is not for --objective k-median"),
         ((*BOUNDS, "--epsilon", "inf", "--no-privacy"), "there is nothing to charge"),
         ((*BOUNDS, "--delta", 1), "delta must be in [0, 1)"),
         ((*BOUNDS, "--delta", -1e-6), "delta must be in [0, 1)"),

@@ -102,3 +102,33 @@ def test_sizes_that_make_no_figure_are_bad_usage(kveil, tmp_path, arguments):
     outcome = kveil("reproduce", "highdim-figures", *arguments, "-o", tmp_path / "out")
     assert (outcome.code, outcome.out) == (2, "")
     assert not (tmp_path / "out").exists()
+
+
+class TestKvariates:
+    @pytest.fixture
+    def places(self, tmp_path):
+        path = tmp_path / "geo_uk_places.npz"
+        np.savez(path, x=np.random.default_rng(0).uniform([-6, 50], [1, 58], (150, 2)))
+        return path
+
+    def test_figures_and_tables_are_saved_and_json_matches_them(self, kveil, tmp_path, places):
+        told = kveil("reproduce", "kvariates-figures", *TINY, "--data", places, "-o", tmp_path / "out", "--json")
+        assert (told.code, told.err) == (0, "")
+        told = json.loads(told.out)
+        files = {path.name for path in (tmp_path / "out").iterdir()}
+        assert files == set(told["files"]) == {"figure-3.csv", "figure-3a.svg", "figure-3b.svg", "results.md", "table-2.csv"}
+        with open(tmp_path / "out" / "table-2.csv", newline="", encoding="utf-8") as file:
+            saved = [(line["case"], line["method"], float(line["ratio"])) for line in csv.DictReader(file)]
+        assert saved == [(line["case"], line["method"], line["ratio"]) for line in told["table_2"]]
+        assert "geo_uk_places, k = 5" in {case for case, _, _ in saved}
+        assert told["skipped"] == []
+        assert {line["k"] for line in told["figure_3"]} == {5, 20}
+
+    def test_a_file_without_places_is_refused_before_anything_is_computed(self, refused, tmp_path, images):
+        said = refused(2, "reproduce", "kvariates-figures", *TINY, "--data", images, "-o", tmp_path / "out")
+        assert is_one_paragraph(said)
+        assert "cannot be used as places" in said
+
+    def test_what_is_at_the_place_already_stays(self, refused, tmp_path):
+        (tmp_path / "out").write_text("mine")
+        assert "Choose another place with -o" in refused(2, "reproduce", "kvariates-figures", *TINY, "-o", tmp_path / "out")

@@ -5,12 +5,21 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.integrate import trapezoid
 
 from kveil import PrivateKMeans
 from kveil.kernel.grid import Ball
 from kveil.partition.cubes import Cubes
+from kveil.partition.hst import Hst
 from kveil.partition.projection import random_axes
+from kveil.research.printed_hst import printed_cost, printed_first_level_is_l, printed_root_is_l
+from kveil.research.tree_law import leaf_law, worst_loss
+from kveil.seeding import ProductLaplace
+from kveil.solve.loss import Loss as SpaceLoss
+from kveil.solve.nodes import Node
+from kveil.space.matrix import Precomputed
 from kveil.summary.frame import Frame
+from kveil.summary.place_swaps import PlaceCosts
 from kveil.summary.swaps import Loss
 
 
@@ -155,3 +164,125 @@ def test_blocks_by_place_let_one_row_move_several():
 
     assert results(rows) == [0, 1, 0, 1]
     assert results([0, *rows]) == [0, 0, 0, 0]
+
+
+def test_the_printed_noise_of_a_tree_costs_more_than_its_epsilon():
+    for height in (1, 2, 5):
+        assert printed_cost(height, base=2, first=0) == 2 - 2.0 ** (1 - height)
+        assert printed_cost(height, base=2, first=1) == 1 - 2.0**-height
+    assert printed_cost(200, base=math.sqrt(2), first=0) == pytest.approx(3.41, abs=5e-3)
+    two, three = [0, 20, 60, 60], [0, 25, 25, 30, 60, 60, 60, 60]
+    for counts, added, moved in [(two, 1.46, 1.20), (three, 1.68, 1.31)]:
+        first, root = (noise(len(counts).bit_length() - 1, 1.0) for noise in (printed_first_level_is_l, printed_root_is_l))
+        assert worst_loss(leaf_law(counts, first), leaf_law([1, *counts[1:]], first)) == pytest.approx(added, abs=5e-3)
+        replaced = [1, *counts[1:-1], counts[-1] - 1]
+        assert worst_loss(leaf_law(counts, root), leaf_law(replaced, root)) == pytest.approx(moved, abs=5e-3)
+    without, one = (leaf_law([n, 4, 6, 2], printed_first_level_is_l(2, 1.0))[0] for n in (0, 1))
+    assert (without, one) == (pytest.approx(0.0057, abs=5e-5), pytest.approx(0.0186, abs=5e-5))
+    assert math.log(one / without) == pytest.approx(1.18, abs=5e-3)
+
+
+def test_the_printed_score_for_k_means_orders_nodes_unlike_its_bound():
+    (rows, level), (fewer, higher) = (5, 1), (2, 2)
+    assert (rows * 2**level, fewer * 2**higher) == (10, 8)
+    assert (rows * 4**level, fewer * 4**higher) == (20, 32)
+
+
+def test_a_fixed_radius_parts_two_neighbours_unless_one_of_them_comes_first():
+    n, diameter = 100, 2000
+    matrix = np.full((n, n), diameter)
+    matrix[0, 1:] = matrix[1:, 0] = diameter // 2
+    matrix[1, 2:] = matrix[2:, 1] = diameter // 2 + 1
+    matrix[0, 1] = matrix[1, 0] = 1
+    np.fill_diagonal(matrix, 0)
+    space = Precomputed(matrix)
+    for seed in range(60):
+        tree = Hst.of(space, levels=1, beta=1.0, random_state=seed)
+        comes_first = np.random.default_rng(seed).permutation(n)[0]
+        assert (tree.leaf[0] != tree.leaf[1]) == (comes_first > 1)
+        random = Hst.of(space, levels=1, random_state=seed)
+        if not diameter / 2 <= random.factor * diameter / 2 < diameter / 2 + 1:
+            assert random.leaf[0] == random.leaf[1]
+    assert (n - 2) / n == 0.98
+    assert math.log2(1001 / 1000) == pytest.approx(0.0014, abs=5e-5)  # of a factor between 1 and 1.001
+
+
+def test_an_outlier_breaks_the_conditional_calibration():
+    m, e = 26_733, 4.5
+
+    def share(r, other):
+        """Of the outlier, when the first centre is r from the mass and `other` from it."""
+        return other**2 / (other**2 + (m - 1) * r**2)
+
+    told = [math.log(1 + share(r, 2 - r) * math.expm1(e)) for r in (0.3, 0.1, 0.01, 0.001)]
+    assert told == pytest.approx([0.10, 0.78, 3.99, 4.49], abs=5e-3)
+    assert pytest.approx([13.5, 23.7, 65]) == [3 * 4.5, 3 * 7.9, 5 * 13.0]
+    b, x = 2 / e, np.linspace(-7, 7, 2001)
+    mass, outlier = (np.exp(-np.abs(x - c) / b) / (2 * b) for c in (-1, 1))
+    away = np.exp(np.linspace(math.log(1e-7), math.log(6), 1200))
+    for is_moved, delta in [(False, 0.027), (True, 0.43)]:
+        total = 0.0
+        for sign in (-1, 1):
+            first = -1 + sign * away
+            seen = np.clip(first, -1, 1) if is_moved else first
+            weight = share(np.abs(seen + 1), 1 - seen)[:, None]
+            near, far = (np.exp(-np.abs(first - c) / b) / (2 * b) for c in (-1, 1))
+            without, with_outlier = near[:, None] * mass, ((1 - 1 / m) * near + far / m)[:, None]
+            excess = np.maximum(with_outlier * ((1 - weight) * mass + weight * outlier) - math.e * without, 0)
+            total += trapezoid(trapezoid(excess, x, axis=1), away)
+        assert total == pytest.approx(delta, rel=0.03)
+
+
+def test_exact_totals_and_picks_of_nodes_tell_a_record():
+    rows, center = np.array([[0.1], [0.7]]), np.array([0.0])
+    joined = np.vstack([rows, [[0.5]]])
+    assert Node(joined).update(center) - Node(rows).update(center) == pytest.approx(0.25)
+    near, far = (d**2 / (d**2 + 1) for d in (0.01, 2.0))
+    assert (near, far) == pytest.approx((0.0001, 0.8), rel=1e-3)
+    assert math.log(far / near) == pytest.approx(9.0, abs=0.02)
+
+
+def test_noise_in_d_coordinates_has_d_variances_and_a_synopsis_two_distances():
+    d, e, k = 3, 1.0, 1
+    b = 2 / e
+    truth, printed, ours = 2 * d * b**2, (2 + math.log(k)) * 8 / e**2, (2 + math.log(k)) * 8 * 2 * d / e**2
+    assert (truth, printed) == (24, 16)
+    assert printed < truth <= ours
+    assert ProductLaplace(b).variance(np.zeros((1, d)))[0] == truth
+    rows, synopses, best = np.array([0.0, 2.0]), np.array([-1.0, 3.0]), 1.0
+    least, s = ((rows - best) ** 2).sum(), ((rows - synopses) ** 2).sum()
+    assert ((synopses - best) ** 2).sum() == 8 == 2 * least + 2 * s
+    assert (least, s) == (2, 2)
+
+
+def test_drawing_with_replacement_adds_up_and_without_does_not():
+    for (m, s, e0), with_it, without in [((5, 2, 3), 3.14, 2.16), ((50, 10, 5), 13.7, 3.42), ((5000, 60, 8), 28.0, 3.60)]:
+        assert s * math.log(1 + math.expm1(e0) / m) == pytest.approx(with_it, abs=0.051)
+        assert math.log(1 + s / m * math.expm1(e0)) == pytest.approx(without, abs=5e-3)
+    m, s, e0 = 5, 2, 3  # attained: all records at one end, or one at the other, and every output there
+    at_end, elsewhere = 1.0, math.exp(-e0)
+    ratio = ((1 / m * at_end + (1 - 1 / m) * elsewhere) / elsewhere) ** s
+    assert math.log(ratio) == pytest.approx(3.14, abs=5e-3)
+
+
+def test_a_range_over_the_demand_tells_of_one_far_person():
+    """Places 0, 0.01 and 1 of a line, the centre at 0.01; swaps for 0 and for 1."""
+    places = np.array([0, 1, 100])
+    space = Precomputed(np.abs(places[:, None] - places))
+    logs = []
+    for people in (np.array([10, 0, 0]), np.array([10, 0, 1])):
+        costs = PlaceCosts(space, people, np.array([0, 2]), SpaceLoss.within(space.diameter, "k-median", 2**40))
+        over_demand = 100 if people[2] else 1
+        scores = -costs.swaps(np.array([1]))[0] / over_demand
+        logs.append(scores[1] - np.logaddexp(*scores))
+    assert logs == pytest.approx([-1000, -9], abs=0.01)
+
+
+def test_under_add_remove_a_printed_choice_costs_half_of_what_is_charged():
+    """One centre, swaps for either end of a line, a heavy demand on one end: the worst case, one diameter of change."""
+    rate = 1.0 / (4 * 9 * 2)  # epsilon 1, one step, diameter 9
+    costs = {n: np.array([0, 9 * n]) for n in (1000, 1001)}
+    scores = {n: -rate * cost for n, cost in costs.items()}
+    logs = [score[1] - np.logaddexp(*score) for score in scores.values()]
+    assert abs(logs[0] - logs[1]) == pytest.approx(rate * 9)
+    assert rate * 9 * 2 == pytest.approx(1 / 4)  # charged: epsilon / (2 (T + 1))

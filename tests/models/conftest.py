@@ -1,5 +1,12 @@
+"""The tests of models share a module that lies beside them: `universe_laws`."""
+
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="session")

@@ -88,6 +88,8 @@ def says_what_to_do(error: BaseException) -> None:
         {"tuning": kveil.tuning.Lloyd(bits=31)},
         {"tuning": kveil.tuning.Lloyd(noise="loud")},
         {"tuning": kveil.tuning.Lloyd(noise="coordinates"), "delta": 1e-6},
+        {"tuning": kveil.tuning.KMedian()},
+        {"tuning": kveil.tuning.Tree(frame="pca"), "delta": 1e-6},
         {"tuning": kveil.tuning.SampleAggregate(blocks=0)},
         {"tuning": kveil.tuning.SampleAggregate(blocks=10**9)},
         {"tuning": kveil.tuning.SampleAggregate(blocks=True)},

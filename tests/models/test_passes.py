@@ -27,7 +27,7 @@ def passes(monkeypatch, X, **parameters) -> int:
         (2, {}, 4),
         (6, {"delta": 1e-6}, 11),
         (6, {}, 9),
-        (30, {"delta": 1e-6, "epsilon": 4.0}, 13),
+        (30, {"delta": 1e-6, "epsilon": 4.0}, 15),
         (30, {"epsilon": 8.0}, 9),
         (2, {"method": "grid"}, 2),
         (6, {"method": "lloyd"}, 5),

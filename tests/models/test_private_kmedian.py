@@ -289,7 +289,7 @@ def test_auto_says_what_it_picked_and_why(blobs):
 @pytest.mark.parametrize(
     ("parameters", "says"),
     [
-        ({"universe": np.zeros((3, 2))}, "not taken yet"),
+        ({"universe": np.zeros((3, 2))}, "public universe"),
         ({"objective": "k-means"}, "PrivateKMeans"),
         ({"objective": "k-medoids"}, "objective must be one of"),
         ({"method": "lloyd"}, "method must be one of"),

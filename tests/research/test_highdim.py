@@ -15,6 +15,7 @@ from kveil.errors import SourceError
 from kveil.models.private_kmeans import METHODS
 from kveil.research.contest import NOT_PRIVATE, Cell, Contestant, Setting, absent, cost, run
 from kveil.research.highdim import CONTESTANTS, Outcome, Panel, Size, gaussians, panels, play, read_images
+from kveil.research.seeders import SEEDERS
 from kveil.research.tables import as_csv, as_markdown, records
 
 TINY = Size(rows=150, small=120, runs=2, clusters=(2, 3), epsilons=(0.5, 1.0))
@@ -55,8 +56,9 @@ class TestWhoTakesPart:
         played = {cell.name for cell in outcome.cells}
         assert played | set(outcome.left_out) == {someone.name for someone in CONTESTANTS}
         assert not played & set(outcome.left_out)
-        lacking = {someone.name for someone in CONTESTANTS if someone.method not in (None, "auto", *METHODS)}
+        lacking = {someone.name for someone in CONTESTANTS if someone.method not in (None, "auto", *METHODS, *SEEDERS)}
         assert lacking <= set(outcome.left_out)
+        assert "private k-variates++" in played
 
     def test_names_and_colours_are_each_used_once(self):
         assert len({someone.name for someone in CONTESTANTS}) == len(CONTESTANTS)

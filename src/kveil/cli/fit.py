@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from kveil.cli._options import parse_bounds, parse_label, parse_labels, parse_numbers, progress_on_terminals
+from kveil.cli.universe import check_graph_options, read_demand
 from kveil.errors import BoundsRequired, InvalidValue
 
 
@@ -44,10 +45,18 @@ class Method(StrEnum):
     mean = "mean"
     candidates = "candidates"
     weiszfeld = "weiszfeld"
+    counts = "counts"
+    local_search = "local-search"
+
+
+class Metric(StrEnum):
+    graph = "graph"
 
 
 def fit(
-    data: Annotated[Path, typer.Argument(help=".csv (with header), .npz (array x), .npy, .parquet (file or folder)")],
+    data: Annotated[
+        Path, typer.Argument(help=".csv (with header), .npz (array x), .npy, .parquet; with --metric graph lines `u v [length]`")
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="folder for the release; must not exist")],
     k: Annotated[int, typer.Option("--k", "-k", help="number of clusters")] = 8,
     epsilon: Annotated[float, typer.Option(help="privacy loss; smaller is more private")] = 1.0,
@@ -55,9 +64,16 @@ def fit(
     bounds: Annotated[str | None, typer.Option(help="LOW,HIGH or a JSON file; from public knowledge")] = None,
     center: Annotated[str | None, typer.Option(help="with --radius: centre of a public ball, default 0")] = None,
     radius: Annotated[float | None, typer.Option(help="radius of a public ball, instead of --bounds")] = None,
-    objective: Annotated[Objective, typer.Option(help="sum of squared distances, or of distances")] = Objective.k_means,
-    method: Annotated[Method, typer.Option(help="how; k-median: auto, tree, candidates or weiszfeld")] = Method.auto,
-    n_steps: Annotated[int | None, typer.Option(help="Lloyd or Weiszfeld steps; fixed beforehand")] = None,
+    objective: Annotated[
+        Objective | None, typer.Option(help="squared distances, or distances; default k-means, on a graph k-median")
+    ] = None,
+    metric: Annotated[Metric | None, typer.Option(help="'graph': DATA is a public edge list, people are in --demand")] = None,
+    demand: Annotated[Path | None, typer.Option(help="with --metric graph: one vertex a line, or a table of them")] = None,
+    truncate: Annotated[float | None, typer.Option(help="with --metric graph: public cap on distances")] = None,
+    method: Annotated[
+        Method, typer.Option(help="how; k-median: auto, tree, candidates or weiszfeld; on a graph counts or local-search")
+    ] = Method.auto,
+    n_steps: Annotated[int | None, typer.Option(help="Lloyd or Weiszfeld steps, or swaps; fixed beforehand")] = None,
     scaling: Annotated[Scaling | None, typer.Option(help="'bounds': every column counts as equally wide")] = None,
     columns: Annotated[str | None, typer.Option(help="names (or numbers, of arrays) with commas between; default all")] = None,
     person: Annotated[str | None, typer.Option(help="column of ids: protect people instead of records")] = None,
@@ -71,30 +87,72 @@ def fit(
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Private cluster centres of DATA, saved with their guarantee at OUT."""
-    from kveil import read
-
-    if scaling and objective is Objective.k_median:
+    on_graph = metric is Metric.graph
+    goal = objective or (Objective.k_median if on_graph else Objective.k_means)
+    if not on_graph and (demand is not None or truncate is not None):
+        raise InvalidValue("--demand and --truncate belong to --metric graph, where DATA is a public edge list.")
+    if on_graph:
+        check_graph_options(demand, bounds, center, radius, scaling)
+    elif scaling and goal is Objective.k_median:
         raise InvalidValue("--scaling belongs to --objective k-means: k-median measures distances in the units of the data.")
     if math.isinf(epsilon) and not no_privacy:
         raise InvalidValue("an infinite epsilon adds no noise and promises nothing. If that is meant, say --no-privacy.")
+    if no_privacy and not math.isinf(epsilon):
+        raise InvalidValue("--no-privacy goes with --epsilon inf: a finite epsilon adds noise. Leave out one of the two.")
+    check_method(goal, method, on_graph)
     check_place(out, force)
-    source = read(
-        data, columns=parse_labels(columns, data), person=parse_label(person, data), max_rows_per_person=max_rows_per_person
-    )
-    if bounds is None and radius is None:
-        raise BoundsRequired(
-            "--bounds is missing. Taking the range from the data would publish its extremes exactly. Pass --bounds LOW,HIGH or a "
-            "JSON file, or --radius, from public knowledge; kveil.find_bounds, in Python, searches for a charge."
-        )
-    model = model_of(objective)(
-        k, epsilon=epsilon, delta=delta, bounds=parse_bounds(bounds, source.names), center=parse_numbers("--center", center),
-        radius=radius, method=method.value, n_steps=n_steps, relation=relation.value, ledger=ledger, random_state=random_state,
-        **({"scaling": scaling.value} if scaling else {}),
+    rows = demand or data
+    chosen: dict[str, Any] = {
+        "columns": parse_labels(columns, rows), "person": parse_label(person, rows), "max_rows_per_person": max_rows_per_person
+    }  # fmt: skip
+    if on_graph:
+        source, domain = _on_graph(data, rows, truncate, goal, chosen)
+    else:
+        source, domain = _in_space(data, bounds, center, radius, scaling, chosen)
+    model = model_of(Objective.k_median if on_graph else goal)(
+        k, epsilon=epsilon, delta=delta, method=method.value, n_steps=n_steps, relation=relation.value, ledger=ledger,
+        random_state=random_state, **domain,
     )  # fmt: skip
     with progress_on_terminals():
         model.fit(source)
     model.release_.save(out, format=format.value, overwrite=force)
     typer.echo(json.dumps(summary(model, out)) if as_json else words(model, out))
+
+
+Rows = tuple[Any, dict[str, Any]]  # a source, and the parameters that say where its rows are
+
+
+def _in_space(
+    data: Path, bounds: str | None, center: str | None, radius: float | None, scaling: Scaling | None, chosen: dict[str, Any]
+) -> Rows:
+    from kveil import read
+
+    source = read(data, **chosen)
+    if bounds is None and radius is None:
+        raise BoundsRequired(
+            "--bounds is missing. Taking the range from the data would publish its extremes exactly. Pass --bounds LOW,HIGH or a "
+            "JSON file, or --radius, from public knowledge; kveil.find_bounds, in Python, searches for a charge."
+        )
+    place = {"bounds": parse_bounds(bounds, source.names), "center": parse_numbers("--center", center), "radius": radius}
+    return source, {**place, **({"scaling": scaling.value} if scaling else {})}
+
+
+def _on_graph(data: Path, demand: Path, truncate: float | None, goal: Objective, chosen: dict[str, Any]) -> Rows:
+    from kveil import Graph
+
+    graph = Graph.read(data, truncate=truncate)
+    return read_demand(graph, demand, **chosen), {"universe": graph, "objective": goal.value}
+
+
+def check_method(objective: Objective, method: Method, on_graph: bool) -> None:
+    """Refuse a method of another problem, and say which there are."""
+    from kveil.models import private_kmeans, private_kmedian
+
+    of_rows = private_kmedian.METHODS if objective is Objective.k_median else private_kmeans.METHODS
+    able = ("auto", *(private_kmedian.UNIVERSE_METHODS if on_graph else of_rows))
+    if method.value not in able:
+        given = "--metric graph" if on_graph else f"--objective {objective.value}"
+        raise InvalidValue(f"--method {method.value} is not for {given}. Use one of {', '.join(able)}.")
 
 
 def model_of(objective: Objective) -> Any:
@@ -133,7 +191,8 @@ def summary(model: Any, out: Path) -> dict[str, Any]:
     return {
         "release": str(out),
         "method": model.method_,
-        "centers": model.cluster_centers_.tolist(),
+        "centers": model.release_.centers.tolist(),
+        **_called(model),
         "weights": None if model.cluster_weights_ is None else model.cluster_weights_.tolist(),
         "errors": None if model.cluster_errors_ is None else model.cluster_errors_.tolist(),
         "notes": _notes(model),
@@ -143,10 +202,18 @@ def summary(model: Any, out: Path) -> dict[str, Any]:
 
 
 def words(model: Any, out: Path) -> str:
-    k, d = model.cluster_centers_.shape
+    k, d = len(model.release_.centers), model.release_.n_features
+    what = f"{k} centres of {d} feature(s)" if d else f"{k} centres among {model.universe.n_points} points"
+    called = "".join(f"\nVertices: {', '.join(map(str, names))}" for names in _called(model).values())
     alone = "" if model.release_.receipt["ledger"] else " No ledger was named, so nobody adds this release to earlier ones."
     notes = "".join(f"\nNote: {note}" for note in _notes(model))
-    return f"{k} centres of {d} feature(s) by {model.method_} saved at {out}.{alone}{notes}\n\n{model.guarantee_}"
+    return f"{what} by {model.method_} saved at {out}.{alone}{called}{notes}\n\n{model.guarantee_}"
+
+
+def _called(model: Any) -> dict[str, list[Any]]:
+    """Names of the centres, where the vertices of a graph have names."""
+    names = getattr(getattr(model, "universe", None), "names", None)
+    return {} if names is None else {"names": names[model.center_indices_].tolist()}
 
 
 def _notes(model: Any) -> list[str]:

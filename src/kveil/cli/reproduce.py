@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -60,12 +61,98 @@ def highdim_figures(
     typer.echo(f"Saved at {out}: {', '.join(sorted(files))}.")
 
 
-def _drawing() -> Any:
+@app.command("hst-figures")
+def hst_figures(
+    data: Annotated[
+        Path | None, typer.Option("--data", help="MNIST for the images: .npz with arrays x and y; public data only")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="folder to make; must not exist")] = Path("kveil-hst-figures"),
+    quick: Annotated[bool, typer.Option("--quick", help="fewer points, rows, k and runs: under a minute")] = False,
+    points: Annotated[int | None, typer.Option(min=200, help="points of every universe, at most")] = None,
+    rows: Annotated[int | None, typer.Option(min=20, help="rows of every demand; default 500, 200 with --quick")] = None,
+    runs: Annotated[int | None, typer.Option(min=1, help="runs of every point; default 10, 2 with --quick")] = None,
+    epsilon: Annotated[float, typer.Option(min=0.01, max=100, help="of every private fit")] = 1.0,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+) -> None:
+    """Figures 2, 4, 5, 6 of the HST paper and the running time of its earlier version: plots and tables at OUT."""
+    _check_new(out)
+    svg = _drawing("kveil.research.hst_figure")
+    from kveil.release.place import put_folder
+    from kveil.research.hst_figure import times_svg
+    from kveil.research.hst_figures import QUICK, Size, play
+    from kveil.research.hst_report import as_markdown, records, timing_records, verdict_records
+    from kveil.research.hst_times import timings
+    from kveil.research.kvariates_report import as_csv
+    from kveil.research.median_cases import cases, read_digits, timed_universes
+
+    skipped = [] if data else ["The images were skipped: they need MNIST. Pass --data FILE, an .npz with images x and digits y."]
+    images = None if data is None else read_digits(data)
+    size = (QUICK if quick else Size()).within(points, rows, runs)
+    with bar_on_terminals() as update:
+        universes = cases(size.points, size.vertices, images)
+        outcomes = [outcome for case in universes for outcome in play(case, size, epsilon, update)]
+        spent = timings(timed_universes(images), size, update)
+    drawn = {f"figure-{outcome.name}-{outcome.kind}.svg": svg(outcome) for outcome in outcomes}
+    drawn |= {f"running-time-{name}.svg": times_svg(spent, name) for name in dict.fromkeys(timing.universe for timing in spent)}
+    report, results, of_time = as_markdown(outcomes, spent, skipped), records(outcomes), timing_records(spent)
+    tell = {"results.csv": as_csv(results), "running-time.csv": as_csv(of_time), "results.md": report}
+    files = drawn | {name: text.encode() for name, text in tell.items()}
+    put_folder(out, files, None)
+    if as_json:
+        told = {"out": str(out), "files": sorted(files), "results": results, "running_time": of_time, "skipped": skipped}
+        typer.echo(json.dumps(told | {"verdicts": verdict_records(outcomes)}))
+        return
+    typer.echo(report)
+    typer.echo(f"Saved at {out}: {', '.join(sorted(files))}.")
+
+
+@app.command("kvariates-figures")
+def kvariates_figures(
+    data: Annotated[
+        list[Path] | None,
+        typer.Option("--data", help="places for the table, once a file: .npz with an array x of longitudes and latitudes"),
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="folder to make; must not exist")] = Path("kveil-kvariates-figures"),
+    quick: Annotated[bool, typer.Option("--quick", help="fewer rows, points and runs: about half a minute")] = False,
+    rows: Annotated[int | None, typer.Option(min=100, help="rows of every data set, at most")] = None,
+    runs: Annotated[int | None, typer.Option(min=1, help="runs of every entry; default 8, 2 with --quick")] = None,
+    epsilon: Annotated[float, typer.Option(min=0.01, max=100, help="of every private entry of the table")] = 1.0,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+) -> None:
+    """Figure 3 and Table 2 of the k-variates++ paper, in shape: plots and tables at OUT."""
+    _check_new(out)
+    svg = _drawing("kveil.research.kvariates_figure")
+    from kveil.release.place import put_folder
+    from kveil.research.kvariates_report import as_csv, as_markdown, entry_records, point_records
+    from kveil.research.peers import QUICK, RIVALS, Crowd, figure_3
+    from kveil.research.seed_table import cases, read_places, table_2
+
+    skipped = [] if data else ["No places were given. Pass --data FILE, an .npz with longitudes and latitudes as array x."]
+    places = {path.stem: read_places(path) for path in data or []}
+    crowd = QUICK if quick else Crowd()
+    crowd = replace(crowd, rows=min(rows or crowd.rows, crowd.rows))
+    tables = cases(rows or (5000 if quick else 200_000), runs or (2 if quick else 8), places)
+    with bar_on_terminals() as update:
+        points = figure_3(crowd, update)
+        entries = [entry for case in tables for entry in table_2(case, epsilon, update)]
+    report = as_markdown(crowd, points, entries, epsilon, skipped)
+    of_points, of_entries = point_records(points), entry_records(entries)
+    drawn = dict(zip(("figure-3a.svg", "figure-3b.svg"), (svg(points, crowd, rival) for rival in RIVALS), strict=True))
+    tell = {"figure-3.csv": as_csv(of_points), "table-2.csv": as_csv(of_entries), "results.md": report}
+    files = drawn | {name: text.encode() for name, text in tell.items()}
+    put_folder(out, files, None)
+    if as_json:
+        told = {"out": str(out), "files": sorted(files), "figure_3": of_points, "table_2": of_entries, "skipped": skipped}
+        typer.echo(json.dumps(told))
+        return
+    typer.echo(report)
+    typer.echo(f"Saved at {out}: {', '.join(sorted(files))}.")
+
+
+def _drawing(module: str = "kveil.research.figure") -> Any:
     """What draws a figure, asked for before anything is computed."""
     try:
-        from kveil.research.figure import svg
-
-        return svg
+        return import_module(module).svg
     except ImportError:
         missing = MissingExtra('the figures need matplotlib. Nothing was computed. Install it: pip install "kveil[report]"')
     raise missing

@@ -195,7 +195,8 @@ def noisy_picks(
 
 def unamplified(epsilon: Fraction, share: Fraction) -> Fraction:
     """The largest eps0, as a multiple of 2**-60 rounded down, with ln(1 + share (e**eps0 - 1)) <= epsilon; share in (0, 1]."""
-    _, least = exp_bounds(epsilon.numerator, epsilon.denominator, PRECISION)  # e**epsilon is at least 2**PRECISION/least
-    odds = 1 + (Fraction(1 << PRECISION, least) - 1) / share
-    inverse = -(-(odds.denominator << PRECISION) // odds.numerator)
-    return Fraction(neglog_bounds(inverse, PRECISION, PRECISION)[0] >> PRECISION - 60, 1 << 60)
+    prec = 512
+    _, least = exp_bounds(epsilon.numerator, epsilon.denominator, prec)  # e**epsilon is at least 2**prec/least
+    odds = 1 + (Fraction(1 << prec, least) - 1) / share
+    inverse = -(-(odds.denominator << prec) // odds.numerator)
+    return Fraction(neglog_bounds(inverse, prec, prec)[0] >> prec - 60, 1 << 60)

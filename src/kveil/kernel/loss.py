@@ -234,14 +234,20 @@ def compose(plan: Plan) -> Total:
     return min(found, key=lambda total: total.epsilon)  # the first of equals: pure before the others
 
 
-def guarantee(plan: Plan, *, trust: Trust, receipts: Iterable[Receipt] = (), reasons: Iterable[str] = ()) -> Guarantee:
-    """The guarantee of a closed plan. Invalid if scripted noise is installed or any receipt says it was used."""
+def guarantee(
+    plan: Plan, *, trust: Trust, receipts: Iterable[Receipt] = (), reasons: Iterable[str] = (), assumptions: Iterable[str] = ()
+) -> Guarantee:
+    """The guarantee of a closed plan. Invalid if scripted noise is installed or any receipt says it was used.
+
+    `assumptions`: what it rests on besides those of every guarantee.
+    """
     total = compose(plan)
     why = list(reasons)
     if not entropy().secure or not all(receipt.secure for receipt in receipts):
         why.insert(0, "the noise was scripted by kveil.testing, so it hides nothing")
     terms = (plan.relation, plan.unit, trust, plan.charges, total.route)
-    return Guarantee(total.epsilon, total.delta, *terms, valid=not why, reasons=tuple(why))
+    held = (*ASSUMPTIONS, *assumptions)
+    return Guarantee(total.epsilon, total.delta, *terms, assumptions=held, valid=not why, reasons=tuple(why))
 
 
 def no_guarantee(relation: Relation, unit: PrivacyUnit, trust: Trust) -> Guarantee:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted
 from kveil.errors import InvalidValue
 from kveil.kernel.grid import Ball, Box
 from kveil.release.answers import distances, labels
-from kveil.source import read
+from kveil.source import Source, read
 from kveil.space.euclidean import Scaling
 
 Floats = NDArray[np.float64]
@@ -38,12 +38,14 @@ class EuclideanClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
 
     def transform(self, X: Any) -> Floats:
         """Distances of every row to every centre, after clipping to the domain. Not private."""
-        parts = [self._distances(rows) for rows in self._rows(X)]
-        return np.concatenate([np.empty((0, len(self.cluster_centers_))), *parts])
+        return np.concatenate([np.empty((0, self._n_features_out)), *(self._distances(rows) for rows in self._rows(X))])
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the k-means cost of the rows. Not private: an exact statistic of X."""
         return -float(sum((self._nearest(rows) ** 2).sum() for rows in self._rows(X)))
+
+    def _nearest(self, rows: Any) -> Floats:
+        return np.asarray(self._distances(rows).min(axis=1, initial=np.inf))
 
     def _labels(self, rows: Any) -> NDArray[np.int32]:
         return labels(rows, self.cluster_centers_, self._domain, self.scaling)
@@ -51,17 +53,18 @@ class EuclideanClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
     def _distances(self, rows: Any) -> Floats:
         return distances(rows, self.cluster_centers_, self._domain, self.scaling)
 
-    def _nearest(self, rows: Any) -> Floats:
-        return np.asarray(self._distances(rows).min(axis=1, initial=np.inf))
-
     def _rows(self, X: Any) -> Iterator[Any]:
         check_is_fitted(self)
         _check_feature_names(self, X, reset=False)
-        source = read(X)
+        source = self._source(X)
         if source.n_columns != self.n_features_in_:
             expected = f"{type(self).__name__} is expecting {self.n_features_in_} features as input"
             raise InvalidValue(f"X has {source.n_columns} features, but {expected}.")
         return source.raw_blocks()
+
+    def _source(self, X: Any) -> Source:
+        """Where rows come from; files are open, the schema is checked, no row is read."""
+        return read(X)
 
     @property
     def _n_features_out(self) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any, ClassVar, Self
+from fractions import Fraction
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,13 +30,11 @@ from kveil.models._task import (
     domain_width,
 )
 from kveil.release import Release
-from kveil.source import Source, read
+from kveil.source import Source
 
 
 class CuratorModel(EuclideanClusterer, ABC):
     """The flow of every model whose curator holds the table. A subclass has parameters, `methods`, and a way to pick one."""
-
-    methods: ClassVar[Mapping[str, type[Method]]]
 
     n_clusters: int
     epsilon: float
@@ -58,7 +56,7 @@ class CuratorModel(EuclideanClusterer, ABC):
 
         The whole budget is charged before a row is read; what rows hold never raises. `y` is ignored.
         """
-        source = read(X)  # files are open, the schema is checked, no row is read
+        source = self._source(X)  # files are open, the schema is checked, no row is read
         used, why = self._pick(source.is_sparse)
         task = self._task(used, source.n_columns, source.unit, source.names, source.max_rows, is_sparse=source.is_sparse)
         method = self.methods[used](task)
@@ -78,13 +76,28 @@ class CuratorModel(EuclideanClusterer, ABC):
             for one feature. With delta > 0 it is needed, because it decides which noise is smaller.
         unit, is_sparse: those of the source, if people are protected or rows are sparse: `kveil.read(...).unit`.
         """
-        width = n_features or domain_width(self.bounds, self.center) or getattr(self, "n_features_in_", None)
+        width = n_features or self._width()
         if width is None and self.delta:
             raise InvalidValue("which noise is smaller depends on the number of features: pass guarantee(n_features=...).")
         names = tuple(self.bounds) if isinstance(self.bounds, Mapping) else None
         used, _ = self._pick(is_sparse)
         plan = self.methods[used](self._task(used, width or 1, unit, names, is_sparse=is_sparse)).plan()
-        return no_guarantee(self.relation, unit, "curator") if plan is None else guarantee(plan, trust="curator")
+        if plan is None:
+            return no_guarantee(self.relation, unit, "curator")
+        return guarantee(plan, trust="curator", assumptions=self._assumptions())
+
+    def _width(self) -> int | None:
+        """How many features rows will have, if that is known without them."""
+        return domain_width(self.bounds, self.center) or getattr(self, "n_features_in_", None)
+
+    def _assumptions(self) -> tuple[str, ...]:
+        """What its guarantees rest on besides what every guarantee does."""
+        return ()
+
+    @property
+    @abstractmethod
+    def methods(self) -> Mapping[str, type[Method]]:
+        """What it can do, by name."""
 
     @abstractmethod
     def _auto(self, is_sparse: bool) -> tuple[str, str]:
@@ -105,7 +118,11 @@ class CuratorModel(EuclideanClusterer, ABC):
                     f'{option} belongs to method={able}. Leave it out, or use that method: "{used}" has no such option.'
                 )
         if self.tuning is not None and type(self.tuning) is not chosen.tuning:
-            raise InvalidType(f'tuning must be kveil.tuning.{chosen.tuning.__name__}(...) or None for method="{used}".')
+            able = ", ".join(sorted({method.tuning.__name__ for method in self.methods.values()}))
+            raise InvalidType(
+                f'tuning must be kveil.tuning.{chosen.tuning.__name__}(...) or None for method="{used}". '
+                f"{type(self).__name__} takes {able}, each with its own method."
+            )
         return used, why
 
     def _pointed(self) -> tuple[str, str] | None:
@@ -131,16 +148,11 @@ class CuratorModel(EuclideanClusterer, ABC):
     def _task(
         self, used: str, n_features: int, unit: PrivacyUnit, names: tuple[str, ...] | None = None, max_rows: int = 2**40,
         *, is_sparse: bool = False,
-    ) -> Task:  # fmt: skip
+    ) -> Any:  # fmt: skip
+        """What is asked for, checked: from public parameters and the schema of the rows."""
         n_clusters = check_clusters(self.n_clusters, n_features)
-        epsilon, delta = check_budget(self.epsilon, self.delta)
-        if epsilon is None and self.ledger is not None:
-            raise InvalidValue("epsilon=inf adds no noise, so there is nothing to charge. Leave out the ledger, or give epsilon.")
-        check_choice("relation", self.relation, ("add-remove", "replace-one"))
+        epsilon, delta, rows = self._terms()
         check_choice("scaling", self.scaling, (None, "bounds"))
-        rows = self.expected_rows
-        if rows is not None and not (isinstance(rows, int | float | np.number) and rows >= 1 and math.isfinite(rows)):
-            raise InvalidValue("expected_rows must be a public number of at least 1, or None.")
         chosen = self.methods[used]
         private = PRIVATE_INITS if "private init" in chosen.options else ()
         tuning = chosen.tuning() if self.tuning is None else self.tuning
@@ -155,6 +167,17 @@ class CuratorModel(EuclideanClusterer, ABC):
             max_rows=max_rows, is_sparse=is_sparse, is_zcdp=bool(delta) and self._rule() == "zcdp",
         )  # fmt: skip
 
+    def _terms(self) -> tuple[Fraction | None, Fraction, float | None]:
+        """What every task has: epsilon, delta and the expected number of rows, checked."""
+        epsilon, delta = check_budget(self.epsilon, self.delta)
+        if epsilon is None and self.ledger is not None:
+            raise InvalidValue("epsilon=inf adds no noise, so there is nothing to charge. Leave out the ledger, or give epsilon.")
+        check_choice("relation", self.relation, ("add-remove", "replace-one"))
+        rows = self.expected_rows
+        if rows is not None and not (isinstance(rows, int | float | np.number) and rows >= 1 and math.isfinite(rows)):
+            raise InvalidValue("expected_rows must be a public number of at least 1, or None.")
+        return epsilon, delta, rows
+
     def _rule(self) -> str | None:
         """How the caller's ledger adds up, if there is one."""
         if self.ledger is None:
@@ -162,14 +185,17 @@ class CuratorModel(EuclideanClusterer, ABC):
         return str(open_ledger(self.ledger).rule)
 
     def _keep(
-        self, found: Found, task: Task, source: Source, plan: Plan | None, ticket: Ticket | None, method: dict[str, str]
+        self, found: Found, task: Any, source: Source, plan: Plan | None, ticket: Ticket | None, method: dict[str, str]
     ) -> Self:
         """Put on the object what may leave the house, and nothing else."""
         if plan is None or ticket is None:
             self.guarantee_ = no_guarantee(self.relation, source.unit, "curator")
         else:
-            self.guarantee_ = guarantee(plan, trust="curator", receipts=ticket.receipts, reasons=ticket.reasons)
-        self.cluster_centers_, self.cluster_weights_, self.cluster_errors_ = found.centers, found.weights, found.errors
+            self.guarantee_ = guarantee(
+                plan, trust="curator", receipts=ticket.receipts, reasons=ticket.reasons, assumptions=self._assumptions()
+            )
+        self._keep_centers(found.centers, task)
+        self.cluster_weights_, self.cluster_errors_ = found.weights, found.errors
         self.method_, self.n_features_in_, self._domain = method["used"], source.n_columns, task.domain
         if source.names is not None:
             self.feature_names_in_: NDArray[Any] = np.array(source.names, dtype=object)
@@ -179,15 +205,18 @@ class CuratorModel(EuclideanClusterer, ABC):
             centers=found.centers,
             weights=found.weights,
             errors=found.errors,
-            features=source.names,
+            features=source.names if found.centers.ndim == 2 else None,  # points of a universe have no columns
             guarantee=self.guarantee_,
             receipt=receipt_of(ticket, self.ledger),
             kind=type(self).__name__,
             method=method,
-            parameters=_public_parameters(task),
+            parameters=task.public(),
             notes=(*found.notes, *draws(plan, ticket)),
         )
         return self
+
+    def _keep_centers(self, centers: NDArray[Any], task: Any) -> None:
+        self.cluster_centers_ = centers
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -195,26 +224,3 @@ class CuratorModel(EuclideanClusterer, ABC):
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         return tags
-
-
-def _public_parameters(task: Task) -> dict[str, Any]:
-    """What a reader of the release needs to use it: everything here was known before the data."""
-    domain = task.domain
-    place: dict[str, Any] = (
-        {"center": domain.center.tolist(), "radius": domain.radius}
-        if hasattr(domain, "radius")
-        else {"bounds": [domain.lower.tolist(), domain.upper.tolist()]}
-    )
-    start = {} if isinstance(task.init, str) and task.init == "auto" else {"init": np.asarray(task.init).tolist()}
-    return {
-        "n_clusters": task.n_clusters,
-        "epsilon": "inf" if task.epsilon is None else float(task.epsilon),
-        "delta": float(task.delta),
-        **place,
-        "bits": domain.bits,
-        "scaling": task.scaling,
-        "relation": task.relation,
-        **start,
-        **({} if task.n_steps is None else {"n_steps": task.n_steps}),
-        "tuning": asdict(task.tuning),
-    }

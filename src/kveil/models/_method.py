@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from kveil.errors import InvalidValue
 from kveil.kernel.ledger import Ticket
 from kveil.kernel.loss import Plan
-from kveil.models._task import Task
 from kveil.privatise.pool import Pool
 from kveil.source import Source
 
@@ -22,13 +21,14 @@ WIDEST = 2.0**49  # deviation of noise, in grid steps; the vault refuses wider n
 
 @dataclass(frozen=True)
 class Found:
-    """What a method found: centres in the units of the data, noisy shares, why it went as it did, and how sure it is.
+    """What a method found: centres in the units of the data (or indices of points of a universe), noisy shares, why it went as
+    it did, and how sure it is.
 
     errors: (k,) the standard error of every centre: the root mean squared length of the noise in it, in the units of the
         data, by released counts and public variances. How rows were drawn, and which were clipped, is not in it.
     """
 
-    centers: Floats
+    centers: NDArray[Any]
     weights: Floats | None
     notes: tuple[str, ...] = ()
     errors: Floats | None = None
@@ -49,9 +49,9 @@ class Method(Protocol):
     takes_sparse: ClassVar[bool]
     options: ClassVar[frozenset[str]]  # which of "n_steps", "init" and "private init" it takes
     tuning: ClassVar[type[Any]]  # its constants, a frozen dataclass of kveil.tuning
-    task: Task
+    task: Any  # a `Task`, or a `UniverseTask`
 
-    def __init__(self, task: Task) -> None: ...
+    def __init__(self, task: Any) -> None: ...
 
     @staticmethod
     def bits(facts: Facts) -> int:

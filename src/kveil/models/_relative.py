@@ -19,8 +19,11 @@ Floats = NDArray[np.float64]
 NO_SIGNAL = "too little budget for so many centres: all are one private mean. Use delta > 0, a smaller domain or fewer centres."
 
 
-def relative_steps(view: View, placed: Placed, n_steps: int) -> Placed:
-    """`n_steps` Lloyd steps with all that is left of the budget, each on residuals clipped to a radius measured before it."""
+def relative_steps(view: View, placed: Placed, n_steps: int, doubts: Floats | None = None) -> Placed:
+    """`n_steps` Lloyd steps with all that is left of the budget, each on residuals clipped to a radius measured before it.
+
+    doubts: (k,) how far off each centre is, squared, where that is known: the first step then weighs its mean against it.
+    """
     radius = float(view.reach)
     of_counts = 0.25 if view.d <= 3 else 0.05  # sums of few columns carry little noise
     for step in range(n_steps):
@@ -32,7 +35,8 @@ def relative_steps(view: View, placed: Placed, n_steps: int) -> Placed:
         radius = view.quantile(view.whole, 0.85, of_radius, radius, centers)
         radii = np.full(len(codes), max(1, int(np.ceil(radius))), dtype=np.int64)
         state = Residuals(view.whole, centers, "measured", "measured", codes, radii)
-        found = view.means(state, of_counts * (share - of_radius), (1 - of_counts) * (share - of_radius))
+        found = view.means(state, of_counts * (share - of_radius), (1 - of_counts) * (share - of_radius), doubts)
+        doubts = None
         moved = codes.astype(np.float64) + np.where(found.is_weak[:, None], 0.0, found.moves)
         placed = Placed(within(moved, view.reach), found.counts, np.where(found.is_weak, placed.errors, found.errors))
     return placed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kveil.models._growth import Leaves, grow, outposts, with_means
+from kveil.models._histogram import Histogram, histogram
 from kveil.models._principal import principal_axes
 from kveil.models._view import Means, View
 from kveil.partition.projection import random_axes
@@ -25,6 +26,7 @@ Integers = NDArray[np.int64]
 Clustering = Callable[[Floats, Floats, int, np.random.Generator], Floats]  # of released points with weights
 
 OF_PCA = 0.15  # of the budget, for the moments that principal axes come from
+CELLS_PER_CENTER = 200  # of a grid over few columns; with fewer it is made finer
 MOST_LEAVES = 512  # with more, leaves are small, their middles will do, and looking for the nearest one takes too long
 
 
@@ -45,7 +47,8 @@ class Outlook(NamedTuple):
 class Stages:
     """What is shared out, in which order, and when it is better to stop at one centre. Lengths in steps of a `View`."""
 
-    of_few_columns: ClassVar[float] = 0.84  # for the one grid of cells; what is left is for one step
+    # For the one grid over few columns. What is left is for one step, which in three columns has coarser cells to mend.
+    of_few_columns: ClassVar[Mapping[int, float]] = {1: 0.9, 2: 0.9, 3: 0.78}
 
     def __init__(self, view: View, tuning: TreeTuning, rng: np.random.Generator) -> None:
         self.view, self.pool, self.tuning, self.rng = view, view.pool, tuning, rng
@@ -59,7 +62,7 @@ class Stages:
         """Rows, middle and radius; few columns need neither of the last two."""
         view, pool, d = self.view, self.pool, self.d
         progress("looking at the whole", 1, 5)
-        share = 0.05 if self.is_pure and self.is_projected else 0.01
+        share = 0.05 if self.is_pure and self.is_projected else 0.04 if self.is_low else 0.01
         n, raw_sum = view.rows(share)
         told_apart = self._told_apart(n, 1.4 * view.reach, np.sqrt(pool.spread(d, view.reach, 0.7)))
         first = Outlook(n, pool.deviation(share), np.zeros(d), float(view.reach), told_apart)
@@ -89,6 +92,12 @@ class Stages:
             progress("looking into the leaves", 3, 5)
             leaves = with_means(self.view, frame, leaves, outposts(half, full), 0.3 * self._tree_share())
         return frame, leaves
+
+    def histogram(self, outlook: Outlook) -> Histogram:
+        """Noisy counts of one grid over few columns."""
+        frame, half, _ = self._frame(outlook.middle, outlook.radius, outlook.n)
+        (bits,) = self._stage_bits(outlook.n)
+        return histogram(self.view, frame, half, bits, self._of_stages())
 
     def recovered(self, frame: Frame, leaves: Leaves, outlook: Outlook, share: float, clustered: Clustering) -> Means:
         """Released means, about the middle, of clusters found in the projection: more than k, to be merged, if noise allows."""
@@ -140,7 +149,7 @@ class Stages:
         return self.view.frame(middle, 2.0 * self.view.reach), half, full
 
     def _tree_share(self) -> float:
-        return self.of_few_columns if self.is_low else 0.4 if self.is_pure and self.p == self.d else 0.25
+        return self.of_few_columns[self.d] if self.is_low else 0.4 if self.is_pure and self.p == self.d else 0.25
 
     def _of_stages(self) -> float:
         return self._tree_share() * (1.0 if self.is_low else 0.7)
@@ -150,7 +159,8 @@ class Stages:
         if self.is_low:
             e = 2 * np.sqrt(e) if self.pool.kind == "zcdp" else e
             bits = np.log2((n * e / 10) ** (2 * self.d / (self.d + 2)))
-            return [int(np.clip(round(bits + np.clip(9.5 - bits, 0, 1)), 4, 20))]  # few cells are worth twice as many
+            finer = np.clip(np.log2(CELLS_PER_CENTER * self.k) - bits, 0, 1)  # few cells a centre are worth twice as many
+            return [int(np.clip(round(bits + finer), 4, 20))]
         if self.is_pure:
             return [int(np.clip(np.floor(np.log2(n * e / 8)), 4, 16))]
         return [6, 5, 5] if self.is_projected else [6, 6, 6]

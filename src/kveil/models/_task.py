@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any
@@ -44,6 +44,28 @@ class Task:
     max_rows: int = 2**40  # public; rules out overflow
     is_sparse: bool = False  # whether rows come as SciPy sparse ones
     is_zcdp: bool = False  # the ledger adds zCDP, where pure noise would cost much more than Gaussian
+
+    def public(self) -> dict[str, Any]:
+        """What a reader of the release needs to use it: everything here was known before the data."""
+        domain = self.domain
+        place: dict[str, Any] = (
+            {"center": domain.center.tolist(), "radius": domain.radius}
+            if isinstance(domain, Ball)
+            else {"bounds": [domain.lower.tolist(), domain.upper.tolist()]}
+        )
+        start = {} if isinstance(self.init, str) and self.init == "auto" else {"init": np.asarray(self.init).tolist()}
+        return {
+            "n_clusters": self.n_clusters,
+            "epsilon": "inf" if self.epsilon is None else float(self.epsilon),
+            "delta": float(self.delta),
+            **place,
+            "bits": domain.bits,
+            "scaling": self.scaling,
+            "relation": self.relation,
+            **start,
+            **({} if self.n_steps is None else {"n_steps": self.n_steps}),
+            "tuning": asdict(self.tuning),
+        }
 
 
 def check_budget(epsilon: Any, delta: Any) -> tuple[Fraction | None, Fraction]:

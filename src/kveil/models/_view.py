@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kveil.models._method import Found
 from kveil.models._task import Task
 from kveil.privatise.pool import Pool
-from kveil.solve.shrink import shrunk, within
+from kveil.solve.shrink import shrunk, weighed, within
 from kveil.source import Source
 from kveil.space.euclidean import Centers, clip
 from kveil.summary.cells import TOP, Lengths, Residuals, lengths, residual_sums, whole
@@ -73,12 +73,20 @@ class View:
         place = int(np.argmax(np.cumsum(counts) > (1 - q) * counts.sum()))
         return float(min(cap, max(1.0, 2 * self.reach * 2.0 ** (-place / 4))))
 
-    def means(self, state: Residuals, of_counts: float, of_sums: float) -> Means:
-        """Noisy counts and mean residuals of cells, shrunken towards 0 by the noise that is expected in them."""
+    def means(self, state: Residuals, of_counts: float, of_sums: float, doubts: Floats | None = None) -> Means:
+        """Noisy counts and mean residuals of cells, shrunken towards 0 by the noise that is expected in them.
+
+        doubts: (cells,) the squared length that a mean residual is expected to have, if something tells: noise is weighed
+        against it, and the errors are those of what comes out.
+        """
         counts, sums = self.sums(state, of_counts, of_sums)
         n, radii = np.maximum(counts, 1.0), state.radii.astype(np.float64)
         errors = np.sqrt(self.pool.spread(sums.shape[1], 1.0, of_sums)) * radii / n
-        moves = within(shrunk(sums / n[:, None], errors**2), radii)
+        moves = within(
+            shrunk(sums / n[:, None], errors**2) if doubts is None else weighed(sums / n[:, None], errors**2, doubts), radii
+        )
+        if doubts is not None:
+            errors = np.sqrt(doubts * errors**2 / np.maximum(doubts + errors**2, 1e-300))
         return Means(counts, moves, errors, counts < max(2 * self.pool.deviation(of_counts), 0.5))
 
     def sums(self, state: Residuals, of_counts: float, of_sums: float) -> tuple[Floats, Floats]:

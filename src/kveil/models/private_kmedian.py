@@ -4,74 +4,107 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from kveil.errors import InvalidValue
 from kveil.kernel.ledger import Ledger
-from kveil.kernel.loss import Relation
+from kveil.kernel.loss import PrivacyUnit, Relation
 from kveil.models._curator import CuratorModel
 from kveil.models._method import Method
-from kveil.models._task import check_choice
+from kveil.models._task import check_choice, check_count
+from kveil.models._universe import (
+    PUBLIC_UNIVERSE,
+    UniverseTask,
+    as_column,
+    check_centers,
+    check_meant,
+    check_start,
+    check_universe,
+)
+from kveil.models.counts import Counts
+from kveil.models.local_search import LocalSearch
 from kveil.models.medians import CandidateMedians, PublicStart, TreeMedians
+from kveil.source import Source
+from kveil.space.places import Places
+from kveil.space.universe import Space
+from kveil.tuning import Counts as CountsTuning
 from kveil.tuning import KMedian
+from kveil.tuning import LocalSearch as LocalSearchTuning
 
 Number = float | ArrayLike
 METHODS: dict[str, type[Method]] = {"tree": TreeMedians, "candidates": CandidateMedians, "weiszfeld": PublicStart}
+UNIVERSE_METHODS: dict[str, type[Method]] = {"counts": Counts, "local-search": LocalSearch}
 
 
 class PrivateKMedian(CuratorModel):
     """k-median centres of rows about people, with differential privacy: a low sum of distances, not of their squares.
 
     Rows far from all others pull a mean as hard as they are far, and a median no harder than the rest: use this where some
-    rows are errors or outliers, and `PrivateKMeans` where all rows count as they are.
+    rows are errors or outliers, and `PrivateKMeans` where all rows count as they are. With a `universe`, such as the junctions
+    of a road network, centres are chosen among its points and distances are its own.
 
     n_clusters: number of centres.
     epsilon, delta: the promise. delta=0 is pure; with delta > 0 Gaussian noise is used above 3 features, where it is smaller,
         and always if the ledger adds zCDP. epsilon=float("inf") gives the noise-free result and a guarantee that says "none".
-    universe: reserved for public universes with any metric; not available yet, leave it None.
+    universe: public points with a metric: kveil.Graph, Euclidean, Manhattan, Precomputed or Metric. Rows are then a demand on it:
+        one column of indices of points, or their coordinates where they have some (the nearest point counts). A row that is no
+        index is point 0. The universe must not be made from the rows: its points, order and distances count as known to all.
     bounds: public (low, high) of the features: two numbers, two sequences (lows, highs), or {name: (low, high)}. Rows
-        outside are clipped; a row with a missing or infinite value counts as the middle of the bounds.
+        outside are clipped; a row with a missing or infinite value counts as the middle of the bounds. Not with a universe.
     center, radius: a public ball instead of bounds; center defaults to 0.
-    method: where to start. "tree" (noisy counts of a public tree), "candidates" (private swaps among cubes, the paper's way),
-        "weiszfeld" (a public start, see init), or "auto": the tree, which measured better, unless init is given. Private
-        medians follow in every case, see tuning.
+    method: without a universe, where to start: "tree" (noisy counts of a public tree), "candidates" (private swaps among cubes,
+        the paper's way), "weiszfeld" (a public start, see init), or "auto": the tree, which measured better, unless init is
+        given. Private medians follow in every case, see tuning.
+        With a universe: "counts" (noisy counts of a public partition, then an ordinary search; "auto" is this one) or
+        "local-search" (swaps drawn by the exponential mechanism, as in "k-Median Clustering via Metric Embedding", corrected).
     init: for "weiszfeld": "packing" (and "auto") or "spread" start without looking at data, as in PrivateKMeans; or a public
-        (k, d) array.
-    objective: "k-median". For "k-means" use `PrivateKMeans`.
+        (k, d) array. For "local-search": "hst" (and "auto"; noisy counts of a random tree), "k-median++" or "random" points of
+        the universe, which cost nothing; or k public indices.
+    objective: "k-median". With a universe also "k-means", squared distances; without one use `PrivateKMeans` for that.
     n_steps: Weiszfeld steps, fixed beforehand; default 4 (pure) or 12 (Gaussian), fewer if released values show that noise
-        would drown them.
+        would drown them. For "local-search" private swaps, default 5.
     expected_rows: a public order of magnitude, for choices only. Passing the number of rows of this table would publish it.
+        "counts" divides the universe by it, and otherwise pays a twentieth of the budget for a noisy number.
     relation: "add-remove" (the number of rows is private) or "replace-one".
     ledger: a Ledger, or the path of one, that this fit is charged to.
-    tuning: kveil.tuning.KMedian(...), constants of the method.
+    tuning: kveil.tuning.KMedian(...), Counts(...) or LocalSearch(...), constants of the method.
     random_state: steers public choices only. Private noise takes no seed.
 
-    Distances are Euclidean, in the units of the data: bring columns to like units beforehand, by public factors.
+    Without a universe distances are Euclidean, in the units of the data: bring columns to like units beforehand, by public
+    factors.
 
-    May be shared after fit: `cluster_centers_`, `cluster_weights_` (noisy shares), `cluster_errors_`, `method_`,
-    `guarantee_`, `release_`, `n_features_in_`, `feature_names_in_`. Not private, and kept nowhere: what predict, transform and
-    score return.
+    May be shared after fit: `cluster_centers_` (with a universe only if its points have coordinates), `center_indices_` (with a
+    universe), `cluster_weights_` (noisy shares, if released), `cluster_errors_`, `method_`, `guarantee_`, `release_`,
+    `n_features_in_`, `feature_names_in_`. Not private, and kept nowhere: what predict, transform and score return.
 
-    Private:      the rows and, under add-remove, their number.  Public: all parameters and the columns.
+    Private:      the rows and, under add-remove, their number.  Public: all parameters, the columns and the universe.
     Neighbours:   tables that differ by one record (or one person: `kveil.read(X, person=...)`), added, removed or replaced.
     Sensitivity:  of counts, sums and costs of disjoint cells: `kveil.privatise.pool.Pool`; of pulls, weights and distances of
-                  places: `kveil.summary.medians`.
+                  places: `kveil.summary.medians`; with a universe: `kveil.privatise.cell_counts.NoisyCellCounts` and
+                  `kveil.models.local_search.LocalSearch`.
     Cost:         exactly `guarantee()`, known before the data and charged before a row is read.
     Not covered:  running time; whatever is not released here.
-    Reference:    Balcan, Dick, Liang, Mou, Zhang (2017) for private k-median; Weiszfeld (1937) for the steps.
+    Reference:    Balcan, Dick, Liang, Mou, Zhang (2017) for private k-median; Weiszfeld (1937) for the steps; "k-Median
+                  Clustering via Metric Embedding: Towards Better Initialization with Differential Privacy" for universes.
 
     >>> import numpy as np
-    >>> from kveil import PrivateKMedian
+    >>> from kveil import Graph, PrivateKMedian
     >>> X = np.repeat([[-4.0, 0.0], [4.0, 1.0]], 5000, axis=0)
     >>> model = PrivateKMedian(n_clusters=2, epsilon=1.0, bounds=(-5, 5), random_state=0).fit(X)
     >>> model.cluster_centers_.shape, model.guarantee_.epsilon
     ((2, 2), 1.0)
+
+    >>> street = Graph.from_edges([[i, i + 1] for i in range(99)])  # 100 houses in a row
+    >>> homes = np.repeat([10, 90], 500)
+    >>> sorted(PrivateKMedian(n_clusters=2, universe=street, random_state=0).fit(homes).center_indices_ // 50)
+    [0, 1]
     """
 
-    methods: ClassVar[Mapping[str, type[Method]]] = METHODS
     scaling = None  # distances are in the units of the data
+    center_indices_: NDArray[np.int64]
 
     def __init__(
         self,
@@ -79,18 +112,18 @@ class PrivateKMedian(CuratorModel):
         *,
         epsilon: float = 1.0,
         delta: float = 0.0,
-        universe: None = None,
+        universe: Space | None = None,
         bounds: tuple[Number, Number] | Mapping[str, tuple[float, float]] | None = None,
         center: Number | None = None,
         radius: float | None = None,
-        method: Literal["auto", "tree", "candidates", "weiszfeld"] = "auto",
-        init: Literal["auto", "packing", "spread"] | ArrayLike = "auto",
+        method: Literal["auto", "tree", "candidates", "weiszfeld", "counts", "local-search"] = "auto",
+        init: Literal["auto", "packing", "spread", "hst", "k-median++", "random"] | ArrayLike = "auto",
         objective: Literal["k-median", "k-means"] = "k-median",
         n_steps: int | None = None,
         expected_rows: float | None = None,
         relation: Relation = "add-remove",
         ledger: Ledger | str | os.PathLike[str] | None = None,
-        tuning: KMedian | None = None,
+        tuning: KMedian | CountsTuning | LocalSearchTuning | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -110,29 +143,113 @@ class PrivateKMedian(CuratorModel):
         self.tuning = tuning
         self.random_state = random_state
 
+    @property
+    def methods(self) -> Mapping[str, type[Method]]:
+        return METHODS if self.universe is None else UNIVERSE_METHODS
+
     def score(self, X: Any, y: Any = None) -> float:
-        """Minus the k-median cost of the rows: the sum of distances to the nearest centre. Not private."""
-        return -float(sum(self._nearest(rows).sum() for rows in self._rows(X)))
+        """Minus the cost of the rows: the sum of distances to the nearest centre (squared, for k-means). Not private."""
+        power = 2 if self.objective == "k-means" else 1
+        return -float(sum((self._nearest(rows) ** power).sum() for rows in self._rows(X)))
 
     def _pick(self, is_sparse: bool) -> tuple[str, str]:
+        check_choice("objective", self.objective, ("k-median", "k-means"))
         if self.universe is not None:
+            self._check_universe(is_sparse)
+        else:
+            self._check_rows(is_sparse)
+        return super()._pick(is_sparse)
+
+    def _check_universe(self, is_sparse: bool) -> None:
+        if is_sparse:
             raise InvalidValue(
-                "a universe is not taken yet: this version finds medians of rows with coordinates. Leave universe=None, and give "
-                "bounds, or center and radius, for the columns."
+                "a demand is one index, or one place, a row: a sparse matrix has neither. Pass an array of indices."
             )
-        if check_choice("objective", self.objective, ("k-median", "k-means")) == "k-means":
+        if self.bounds is not None or self.center is not None or self.radius is not None:
+            raise InvalidValue(
+                "a universe is its own domain: rows become its points, nothing is clipped. Leave out bounds, center and radius."
+            )
+        if self.method in METHODS:
+            raise InvalidValue(
+                f'method="{self.method}" looks for centres anywhere in space. On a universe use "counts" or "local-search".'
+            )
+
+    def _check_rows(self, is_sparse: bool) -> None:
+        if self.objective == "k-means":
             raise InvalidValue(
                 'objective="k-means" for rows with coordinates is kveil.PrivateKMeans, which is made for it. Use that class.'
             )
+        if self.method in UNIVERSE_METHODS:
+            raise InvalidValue(
+                f'method="{self.method}" chooses centres among the points of a public universe. Pass universe=kveil.Graph(...), '
+                'Euclidean(...) or another, or use method="auto".'
+            )
         if is_sparse:
             raise InvalidValue("PrivateKMedian takes dense rows: sparse ones are not supported. Pass X.toarray(), if it fits.")
-        return super()._pick(is_sparse)
 
     def _pointed(self) -> tuple[str, str] | None:
+        if self.universe is not None:
+            return super()._pointed()
         return ("weiszfeld", "init belongs to it") if "init" in self._options() else None
 
     def _auto(self, is_sparse: bool) -> tuple[str, str]:
+        if self.universe is not None:
+            return "counts", "it measured far better than private swaps at equal epsilon"
         return "tree", "it measured better than candidates on contaminated mixtures"
+
+    def _source(self, X: Any) -> Source:
+        if self.universe is None:
+            return super()._source(X)
+        check_meant(X, check_universe(self.universe))
+        return super()._source(as_column(X))
+
+    def _width(self) -> int | None:
+        return super()._width() if self.universe is None else 1  # charges do not depend on it
+
+    def _assumptions(self) -> tuple[str, ...]:
+        return () if self.universe is None else (PUBLIC_UNIVERSE,)
+
+    def _task(
+        self, used: str, n_features: int, unit: PrivacyUnit, names: tuple[str, ...] | None = None, max_rows: int = 2**40,
+        *, is_sparse: bool = False,
+    ) -> Any:  # fmt: skip
+        if self.universe is None:
+            return super()._task(used, n_features, unit, names, max_rows, is_sparse=is_sparse)
+        space = check_universe(self.universe)
+        n_clusters = check_centers(self.n_clusters, space)
+        epsilon, delta, rows = self._terms()
+        return UniverseTask(
+            n_clusters, epsilon, delta, Places(space, n_features), self.objective, self.relation, unit,
+            self.methods[used].tuning() if self.tuning is None else self.tuning, max_rows,
+            n_steps=None if self.n_steps is None else check_count("n_steps", self.n_steps),
+            init=check_start(self.init, n_clusters, space.n_points), expected_rows=rows,
+            is_zcdp=bool(delta) and self._rule() == "zcdp",
+        )  # fmt: skip
+
+    def _keep_centers(self, centers: NDArray[Any], task: Any) -> None:
+        for name in ("center_indices_", "cluster_centers_"):
+            self.__dict__.pop(name, None)  # of an earlier fit of another kind
+        if not isinstance(task, UniverseTask):
+            self.cluster_centers_ = centers
+            return
+        self.center_indices_ = centers
+        if task.universe.points is not None:
+            self.cluster_centers_ = task.universe.points[centers]
+
+    def _labels(self, rows: Any) -> NDArray[np.int32]:
+        if not isinstance(self._domain, Places):
+            return super()._labels(rows)
+        return np.asarray(self._domain.space.nearest(self.center_indices_)[0][self._domain.encode(rows)])
+
+    def _distances(self, rows: Any) -> NDArray[np.float64]:
+        if not isinstance(self._domain, Places):
+            return super()._distances(rows)
+        apart = self._domain.space.distances(self.center_indices_) * self._domain.space.step
+        return np.asarray(apart.T[self._domain.encode(rows)])
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.center_indices_) if isinstance(self._domain, Places) else len(self.cluster_centers_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -63,7 +63,7 @@ class Tree:
         self.pool = Pool(task.epsilon, task.delta, task.relation, task.unit, is_pure=is_pure)
         # Judged here, from public parameters, so that no draw in the middle of a fit can be refused.
         length = max(task.domain.n_columns**0.5 * max(task.domain.top, TOP) + 2, MOMENT_TOP**2)
-        widest = self.pool.spread(1, length, 0.02 * 3 / max(3, task.tuning.steps or 3)) ** 0.5
+        widest = self.pool.spread(1, length, 0.02 * 3 / max(4, task.tuning.steps or 4)) ** 0.5
         if self.pool.kind != "none" and (self.pool.total * UNIT < LEAST_UNITS or widest > WIDEST):
             raise InvalidValue(
                 'this budget is too small for method="tree", which shares it out in many draws. Raise epsilon, or try "mean".'
@@ -83,6 +83,11 @@ def _check_tuning(task: Task) -> None:
     tuning, d = task.tuning, task.domain.n_columns
     if tuning.steps is not None and check_count("tuning.steps", tuning.steps) > MOST_STEPS:
         raise InvalidValue(f"tuning.steps must be at most {MOST_STEPS}: with more, each has too little budget to be drawn.")
+    if tuning.steps is not None and task.is_sparse and d > FEW_COLUMNS:
+        raise InvalidValue(
+            f"tuning.steps is for dense rows: sparse ones of more than {FEW_COLUMNS} columns have no relative steps. Leave it "
+            "out."
+        )
     if tuning.nonzeros is not None:
         check_count("tuning.nonzeros", tuning.nonzeros)
         if not task.is_sparse:
@@ -95,6 +100,10 @@ def _check_tuning(task: Task) -> None:
             raise InvalidValue('frame="pca" needs dense rows: a released matrix of moments is dense. Use frame="random".')
         if task.epsilon is not None and not task.delta:
             raise InvalidValue('frame="pca" draws Gaussian noise, which is not pure. Pass delta > 0, or use frame="random".')
+        if task.epsilon is not None and d <= FEW_COLUMNS:
+            raise InvalidValue(
+                f'frame="pca" is for more than {FEW_COLUMNS} columns: with {d} the tree sees them all. Use frame="random".'
+            )
         if d > MOST_PCA_COLUMNS:
             raise InvalidValue(
                 f'frame="pca" releases a number for every pair of columns, and {d} are too many: at most {MOST_PCA_COLUMNS}. '
@@ -110,23 +119,35 @@ class _Fit(Stages):
         if not outlook.has_signal:
             return one_mean(view, outlook.middle, outlook.radius, outlook.n, outlook.doubt)
         self.k = outlook.n_centers
+        placed, notes = _filled(self._of_few_columns(outlook) if self.is_low else self._of_leaves(outlook), view.k)
+        return view.found(placed.centers, shares(placed.counts), placed.errors, notes)
+
+    def _of_few_columns(self, outlook: Outlook) -> Placed:
+        """Centres of one grid, whose own doubt about them decides how far a step may move them."""
+        progress("counting cells", 2, 5)
+        cells = self.histogram(outlook)
+        progress("recovering centres", 4, 5)
+        centers = within(cells.centers(self.k, self.rng), self.view.reach)
+        doubts = cells.doubts(centers)
+        placed = Placed(centers, np.ones(self.k), np.sqrt(doubts))
+        return relative_steps(self.view, placed, self.tuning.steps or 1, doubts)
+
+    def _of_leaves(self, outlook: Outlook) -> Placed:
+        """Centres of the leaves of a tree, in all columns, and steps."""
         frame, leaves = self.leaves(outlook)
         progress("recovering centres", 4, 5)
         placed, n_steps = self._recovered(frame, leaves, outlook) if self.is_projected else self._seeded(leaves, outlook)
-        placed, notes = _filled(relative_steps(view, placed, n_steps), view.k)
-        return view.found(placed.centers, shares(placed.counts), placed.errors, notes)
+        return relative_steps(self.view, placed, n_steps)
 
     def _seeded(self, leaves: Leaves, outlook: Outlook) -> tuple[Placed, int]:
         """Centres of the leaves themselves, where the tree sees all columns. Nothing tells yet how far off they are."""
         centers = outlook.middle + thorough_kmeans(leaves.points, leaves.weights, self.k, self.rng)
-        return Placed(centers, np.ones(self.k), np.full(self.k, float(self.view.reach))), self.tuning.steps or (
-            1 if self.is_low else 2
-        )
+        return Placed(centers, np.ones(self.k), np.full(self.k, float(self.view.reach))), self.tuning.steps or 2
 
     def _recovered(self, frame: Frame, leaves: Leaves, outlook: Outlook) -> tuple[Placed, int]:
         """Centres in all columns from clusters found in the projection, and how many relative steps are left for them."""
         k, d, pool, n, radius = self.k, self.d, self.pool, outlook.n, outlook.radius
-        share, n_steps = pool.left / 3, self.tuning.steps or 3
+        share, n_steps = pool.left / 3, self.tuning.steps or 4
         if self.is_pure:
             fits = [t for t in (3, 2) if pool.spread(d, radius, 0.9 * pool.left / t) * (k / n) ** 2 <= 0.1 * radius**2]
             n_steps = fits[0] - 1 if fits else 0

@@ -1,1 +1,1 @@
-"""Public ways to divide a space: shifted cubes, random projections. No room here has seen a row."""
+"""Public ways to divide a space: shifted cubes, random projections, trees of a universe. No room here has seen a row."""

@@ -1,1 +1,5 @@
-"""Reproductions of published figures. Nothing imports this room but the command line."""
+"""Reproductions of published figures, and a calibration that rests on an assumption. Of ours only the command line imports it."""
+
+from kveil.research.conditional import ConditionalSeeds, conditional_laplace
+
+__all__ = ["ConditionalSeeds", "conditional_laplace"]

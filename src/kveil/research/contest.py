@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kveil.errors import InvalidValue
+from kveil.research.seeders import SEEDERS, private_seeds
 
 Rows = NDArray[np.floating[Any]]
 NOT_PRIVATE = "non-private k-means++"
@@ -19,7 +20,8 @@ NOT_PRIVATE = "non-private k-means++"
 
 @dataclass(frozen=True)
 class Contestant:
-    """A method under the name that figures show. `method` is one of PrivateKMeans, or None for scikit-learn without privacy."""
+    """A method under the name that figures show. `method` is one of PrivateKMeans, private seeds alone (`SEEDERS`), or None for
+    scikit-learn without privacy."""
 
     name: str
     method: str | None
@@ -60,7 +62,7 @@ def absent(contestant: Contestant, setting: Setting, k: int) -> str | None:
     """Why a contestant cannot run here, or None; from parameters alone."""
     from kveil.models.private_kmeans import METHODS
 
-    if contestant.method is None:
+    if contestant.method is None or contestant.method in SEEDERS:
         return None
     if contestant.method not in ("auto", *METHODS):
         return f'this version of kveil has no method "{contestant.method}".'
@@ -76,7 +78,7 @@ def run(contestant: Contestant, setting: Setting, k: int, epsilon: float) -> Cel
     costs, start = [], time.perf_counter()
     spent_scoring = 0.0
     for number in range(setting.runs):
-        centers = _centers(contestant, setting, k, epsilon, number)
+        centers = centers_of(contestant, setting, k, epsilon, number)
         scoring = time.perf_counter()
         costs.append(cost(setting.rows, centers))
         spent_scoring += time.perf_counter() - scoring
@@ -92,7 +94,9 @@ def cost(rows: Rows, centers: NDArray[np.float64]) -> float:
     return float(np.mean(np.square(distances, dtype=np.float64)))
 
 
-def _centers(contestant: Contestant, setting: Setting, k: int, epsilon: float, number: int) -> NDArray[np.float64]:
+def centers_of(contestant: Contestant, setting: Setting, k: int, epsilon: float, number: int) -> NDArray[np.float64]:
+    if contestant.method in SEEDERS:
+        return private_seeds(contestant.method, setting.rows, k, epsilon, setting.domain).inside
     if contestant.method is not None:
         return np.asarray(_model(contestant, setting, k, epsilon, number).fit(setting.rows).cluster_centers_)
     from sklearn.cluster import KMeans

@@ -24,7 +24,7 @@ def svg(outcome: Outcome) -> bytes:
         axes = figure.subplots()
         _axes(axes, outcome)
         ends = [_line(axes, outcome, name) for name in dict.fromkeys(cell.name for cell in outcome.cells)]
-        _names(axes, ends)
+        names_beside(axes, ends)
         figure.supxlabel(_caption(outcome), fontsize=8.5, style="italic", color=GREY)
         drawn = io.BytesIO()
         figure.savefig(drawn, format="svg", metadata={"Date": None})
@@ -72,7 +72,7 @@ def _band(cell: Cell) -> tuple[float, float]:
     return float(np.percentile(cell.costs, low)), float(np.percentile(cell.costs, high))
 
 
-def _names(axes: Any, ends: list[tuple[float, str, str]]) -> None:
+def names_beside(axes: Any, ends: list[tuple[float, str, str]]) -> None:
     """Names to the right of the lines' ends, pushed apart so that none covers another."""
     to_share = axes.transData + axes.transAxes.inverted()
     right = axes.get_xlim()[1]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kveil.errors import FewerDistinctPoints, InvalidValue
-from kveil.solve import _kernels
+from kveil.solve import _seed_kernels
 from kveil.solve.densities import Density, Dirac
 from kveil.solve.divergences import Divergence, SquaredEuclidean
 from kveil.solve.probes import Identity, Probe
@@ -133,7 +133,7 @@ class Nearest:
 
     def add(self, points: Floats, center: Floats, index: int) -> None:
         if type(self._divergence) is SquaredEuclidean:
-            _kernels.closer(np.ascontiguousarray(points), center, index, self.best, self.owner)
+            _seed_kernels.closer(np.ascontiguousarray(points), center, index, self.best, self.owner)
             return
         step = max(1, BLOCK // points.shape[1])
         for part in (slice(start, start + step) for start in range(0, len(points), step)):

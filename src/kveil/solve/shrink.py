@@ -16,6 +16,11 @@ def shrunk(means: Floats, variances: Floats) -> Floats:
     return np.asarray(means * (np.maximum(squares - variances, 0.0) / np.maximum(squares, TINY))[:, None])
 
 
+def weighed(means: Floats, variances: Floats, expected: Floats) -> Floats:
+    """The best linear guess, row by row, of what noise of a variance hides, when its expected squared length is known."""
+    return np.asarray(means * (expected / np.maximum(expected + variances, TINY))[:, None])
+
+
 def within(points: Floats, radii: Floats | float) -> Floats:
     """Every row, or where its ray from 0 leaves the ball of its radius."""
     lengths = np.linalg.norm(points, axis=1)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from kveil.solve import _kernels
+from kveil.solve import _lloyd_kernels
 from kveil.solve.swaps import Run, swapped
 
 Floats = NDArray[np.float64]
@@ -25,7 +25,7 @@ def thorough_kmeans(points: Floats, weights: Floats, n_clusters: int, rng: np.ra
 
     def lloyd(start: Floats, steps: int) -> Run:
         centers = start.copy()
-        return centers, float(_kernels.lloyd(points, weights, centers, steps, still))
+        return centers, float(_lloyd_kernels.lloyd(points, weights, centers, steps, still))
 
     starts = (lloyd(_greedy(points, weights, n_clusters, rng), 12) for _ in range(6))
     best = min(starts, key=lambda run: run[1])

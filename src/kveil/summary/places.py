@@ -36,7 +36,7 @@ class Score:
 
     @property
     def most(self) -> int:
-        return self.cap >> self.shift
+        return max(1, self.cap >> self.shift)
 
     def of(self, codes: Integers) -> Integers:
         if self.centers is None:

@@ -1,0 +1,137 @@
+"""Eager local search: candidates one after another, each against all centres at once; a swap as soon as one lowers the cost.
+
+It stops when no candidate has lowered it since the last swap: a local optimum, where the best swap of all would gain nothing
+either. A pass over the candidates costs as much as one step of Algorithm 1 (`kveil.solve.local_search`), which makes one swap
+in it; here every candidate may. Two engines do the same: `TableSearch` on rows of distances, `GraphSearch` on arcs of a graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kveil.solve import _graph_kernels, _kernels
+from kveil.solve.demand import Demand
+from kveil.solve.local_search import BLOCK_PAIRS, MOST_PAIRS, Found, Near, two_nearest
+from kveil.solve.loss import Loss
+from kveil.space.graph import Graph
+from kveil.space.matrix import Precomputed
+from kveil.space.universe import Space, seal
+
+Integers = NDArray[np.int64]
+Steps = NDArray[np.int32]
+Block = tuple[Steps, Integers, Integers]  # rows of distances; which of them are the candidates'; the candidates
+
+
+class Search(Protocol):
+    """An engine: improves any centres for one demand."""
+
+    def improve(self, centers: ArrayLike, candidates: Integers, max_rounds: int) -> Found:
+        """The centres after swaps with candidates, tried in this order, round after round until a full round brings none."""
+        ...
+
+
+class TableSearch:
+    """The engine for universes whose distances are had by the row, and for small ones of any kind."""
+
+    def __init__(self, space: Space, demand: Demand, loss: Loss, *, block_pairs: int = BLOCK_PAIRS) -> None:
+        self.space, self.demand, self.loss = space, demand, loss
+        self._block = max(1, block_pairs // max(1, len(demand.indices)))
+        self.table = _table(space, demand.indices) if fits(space, demand) else None
+
+    def improve(self, centers: ArrayLike, candidates: Integers, max_rounds: int) -> Found:
+        state = self._start(np.array(centers, dtype=np.int64))
+        kept = [self._rows(candidates)] if self._is_small(candidates) else None
+        idle = 0
+        for _ in range(max_rounds):
+            for rows, picks, points in kept or self._blocks(candidates):
+                idle = _kernels.swap_eagerly(rows, picks, points, idle, len(candidates), state)
+            if idle >= len(candidates):
+                break
+        return Found(state.centers, int(_kernels.take_stock(state)))
+
+    def _start(self, centers: Integers) -> _kernels.State:
+        rows, picks, _ = self._rows(centers)
+        apart = np.ascontiguousarray(rows[picks].T)
+        return _state(self.space, self.demand.weights, self.loss, centers, apart, two_nearest(apart, self.space.diameter))
+
+    def _rows(self, points: Integers) -> Block:
+        if self.table is not None:
+            return self.table, points, points
+        rows = self.space.distances(points, self.demand.indices)
+        seal(rows)  # as a table is: to the compiler an array that may be written is another type
+        return rows, np.arange(len(points)), points
+
+    def _is_small(self, candidates: Integers) -> bool:
+        return self.table is not None or len(candidates) * len(self.demand.indices) <= MOST_PAIRS
+
+    def _blocks(self, candidates: Integers) -> Iterator[Block]:
+        for start in range(0, len(candidates), self._block):
+            yield self._rows(candidates[start : start + self._block])
+
+
+class GraphSearch:
+    """The engine for large graphs: a bounded search from every candidate instead of a row of distances."""
+
+    def __init__(self, space: Graph, demand: Demand, loss: Loss) -> None:
+        self.space, self.demand, self.loss = space, demand, loss
+        self.graph = space.indptr, space.heads, space.lengths
+        self._weights = np.zeros(space.n_points, dtype=np.int64)
+        self._weights[demand.indices] = demand.weights
+        most = len(space.heads) + space.n_points + 1
+        self.room = _graph_kernels.Room(
+            np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int32),
+            np.full(space.n_points, _graph_kernels.FAR, dtype=np.int32), np.empty(space.n_points, dtype=np.int32),
+        )  # fmt: skip
+
+    def improve(self, centers: ArrayLike, candidates: Integers, max_rounds: int) -> Found:
+        state = self.start(np.array(centers, dtype=np.int64))
+        idle = 0
+        for _ in range(max_rounds):
+            idle = _graph_kernels.swap_eagerly(self.graph, candidates, idle, len(candidates), state, self.room)
+            if idle >= len(candidates):
+                break
+        return Found(state.centers, int(_kernels.take_stock(state)))
+
+    def start(self, centers: Integers) -> _kernels.State:
+        """The books of these centres, which a search then changes."""
+        owner, first, second, runner = self.space.nearest(centers)
+        runner[second >= self.space.diameter] = -1
+        return _state(self.space, self._weights, self.loss, centers, np.empty((0, 0), np.int32), (owner, runner, first, second))
+
+
+def search_for(space: Space, demand: Demand, loss: Loss, n_clusters: int, n_searches: int = 1) -> Search:
+    """The engine that suits a universe and the number of searches to come.
+
+    A table of a graph takes a full search for every demand; an eager search without one, of some four passes, about 4 n / k.
+    """
+    if isinstance(space, Graph):
+        is_worth_it = len(demand.indices) * n_clusters < 4 * space.n_points * n_searches
+        return TableSearch(space, demand, loss) if is_worth_it and fits(space, demand) else GraphSearch(space, demand, loss)
+    return TableSearch(space, demand, loss)
+
+
+def fits(space: Space, demand: Demand) -> bool:
+    """Whether all points can be candidates: their distances to the demand may be kept, or are at hand anyway."""
+    return isinstance(space, Precomputed) or space.n_points * len(demand.indices) <= MOST_PAIRS
+
+
+def _table(space: Space, demand: Integers) -> Steps:
+    """Distances (n, m) of all points to the demand: by those of the demand, which on a graph takes a search each."""
+    if isinstance(space, Precomputed) and len(demand) == space.n_points:
+        return space.matrix
+    table = np.ascontiguousarray(space.distances(demand).T)
+    seal(table)
+    return table
+
+
+def _state(space: Space, weights: Integers, loss: Loss, centers: Integers, apart: Steps, near: Near) -> _kernels.State:
+    is_center = np.zeros(space.n_points, dtype=np.bool_)
+    is_center[centers] = True
+    removal = np.zeros(len(centers), dtype=np.int64)
+    state = _kernels.State(weights, loss.is_squared, loss.shift, centers, is_center, space.diameter, apart, *near, removal)
+    _kernels.take_stock(state)
+    return state
