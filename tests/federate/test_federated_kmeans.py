@@ -220,7 +220,7 @@ def run_with(trouble, n_parties=4):
         (lambda reply: reply.replace(b'"count":[', b'"count":[1,'), "not asked"),
         (lambda reply: reply.replace(b'"count":[', b'"count":[0.5,'), "garbage"),
     ],
-    ids=str,
+    ids=["late", "garbage", "another name", "another number", "another kind", "one more", "a fraction"],
 )
 def test_a_party_that_leaves_or_lies_is_left_out_and_the_promise_stays(what, why):
     """From the sixth message on, the fourth of the run itself: the sums."""

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 
-from kveil.solve import _kernels
+from kveil.solve import _lloyd_kernels
 from kveil.solve.wkmeans import thorough_kmeans
 
 
@@ -19,7 +19,7 @@ def test_steps_are_those_of_lloyd(steps):
     points, weights = rng.normal(size=(200, 3)), rng.random(200)
     start = points[:6].copy()
     centers = start.copy()
-    found = _kernels.lloyd(points, weights, centers, steps, 0.0)
+    found = _lloyd_kernels.lloyd(points, weights, centers, steps, 0.0)
     expected = start.copy()
     for _ in range(steps):
         owner = cdist(points, expected, "sqeuclidean").argmin(axis=1)
@@ -32,7 +32,7 @@ def test_a_centre_without_points_moves_to_the_point_that_costs_most():
     """All four are nearest to 0.5; 4 costs 9 (4 - 0.5)^2, more than 10 does, so it leaves for the other centre."""
     points, weights = np.array([[0.0], [1.0], [10.0], [4.0]]), np.array([1.0, 1.0, 1.0, 9.0])
     centers = np.array([[0.5], [99.0]])
-    _kernels.lloyd(points, weights, centers, 1, 0.0)
+    _lloyd_kernels.lloyd(points, weights, centers, 1, 0.0)
     assert centers.ravel().tolist() == pytest.approx([11 / 3, 4.0])
 
 
