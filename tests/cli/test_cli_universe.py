@@ -108,7 +108,7 @@ def test_graphs_in_pieces_need_a_cap(kveil, tmp_path, ids):
         ((*GRAPH, "--demand", "{ids}", "--epsilon", "inf"), "say --no-privacy"),
         (("--demand", "{ids}", "--bounds", "0,1"), "belong to --metric graph"),
         (("--truncate", "4", "--bounds", "0,1"), "belong to --metric graph"),
-        (("--objective", "k-median", "--bounds", "0,1", "--method", "counts"), "no known kind"),
+        (("--objective", "k-median", "--bounds", "0,1", "--method", "counts"), "is not for --objective k-median"),
     ],
     ids=lambda given: str(given)[:60],
 )

@@ -15,9 +15,9 @@ from kveil.partition.projection import random_axes
 from kveil.research.printed_hst import printed_cost, printed_first_level_is_l, printed_root_is_l
 from kveil.research.tree_law import leaf_law, worst_loss
 from kveil.seeding import ProductLaplace
+from kveil.solve.loss import Loss as SpaceLoss
 from kveil.solve.nodes import Node
 from kveil.space.matrix import Precomputed
-from kveil.solve.loss import Loss as SpaceLoss
 from kveil.summary.frame import Frame
 from kveil.summary.place_swaps import PlaceCosts
 from kveil.summary.swaps import Loss
