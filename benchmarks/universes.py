@@ -7,10 +7,11 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from benchmarks.sets import SHARED
-from kveil import Euclidean, Graph
+from kveil import Euclidean, Graph, Precomputed
 from kveil.space.universe import Space
 
 NEIGHBOURHOOD = 560  # junctions
+TABULATED = 5000  # points
 
 
 class Setting(NamedTuple):
@@ -33,7 +34,7 @@ def clusters(far: float, n: int = 3000, n_clusters: int = 10) -> Setting:
             edges.append(np.column_stack([rng.integers(0, size, 10) + a * size, rng.integers(0, size, 10) + b * size]))
             lengths.append(rng.uniform(0.5, far, 10))
     space = Graph.from_edges(np.concatenate(edges), lengths=np.concatenate(lengths), n_points=n)
-    return Setting(space, np.repeat(np.arange(n_clusters), size))
+    return Setting(tabulated(space), np.repeat(np.arange(n_clusters), size))
 
 
 def mnist(n: int = 10_000) -> Setting:
@@ -57,9 +58,14 @@ def roads(name: str) -> Callable[[], Setting]:
     def make() -> Setting:
         with np.load(SHARED / f"{name}.npz") as file:
             lengths = file["w"].astype(float) if "w" in file.files else None
-            return Setting(Graph.from_edges(file["edges"], lengths=lengths, n_points=int(file["n"])))
+            return Setting(tabulated(Graph.from_edges(file["edges"], lengths=lengths, n_points=int(file["n"]))))
 
     return make
+
+
+def tabulated(space: Graph) -> Space:
+    """Small graphs as a table of their distances, which dozens of fits then share."""
+    return Precomputed(space.distances(np.arange(space.n_points))) if space.n_points <= TABULATED else space
 
 
 def demand(setting: Setting, kind: str, size: int, rng: np.random.Generator) -> np.ndarray:

@@ -108,7 +108,7 @@ def test_graphs_in_pieces_need_a_cap(kveil, tmp_path, ids):
         ((*GRAPH, "--demand", "{ids}", "--epsilon", "inf"), "say --no-privacy"),
         (("--demand", "{ids}", "--bounds", "0,1"), "belong to --metric graph"),
         (("--truncate", "4", "--bounds", "0,1"), "belong to --metric graph"),
-        (("--objective", "k-median", "--bounds", "0,1", "--method", "counts"), "no known kind"),
+        (("--objective", "k-median", "--bounds", "0,1", "--method", "counts"), "is not for --objective k-median"),
     ],
     ids=lambda given: str(given)[:60],
 )
@@ -129,3 +129,12 @@ def test_whatever_the_demand_holds_nothing_is_said_of_it(kveil, edges, tmp_path)
     done = kveil("fit", edges, *GRAPH, "--demand", tmp_path / "odd.txt", "-k", 2, "-o", tmp_path / "out")
     assert done.code == 0, done.err
     assert "271828182" not in done.out + done.err
+
+
+def test_a_line_is_a_row_whatever_else_it_holds(kveil, edges, tmp_path):
+    """Form feeds and the like end no line, so nobody is many rows; a line as long as a book is one that names no vertex."""
+    from kveil.cli.universe import read_demand
+
+    path = tmp_path / "odd.txt"
+    path.write_bytes(b"\xef\xbb\xbf13\r\n" + b"\x0c".join([b"90"] * 300) + b"\n14\n" + b"9" * 10_000_000 + b"\n")
+    assert read_demand(library.Graph.read(edges), path, None, None, 1).tolist() == [13, 0, 14, 0]

@@ -15,9 +15,11 @@ from kveil.partition.projection import random_axes
 from kveil.research.printed_hst import printed_cost, printed_first_level_is_l, printed_root_is_l
 from kveil.research.tree_law import leaf_law, worst_loss
 from kveil.seeding import ProductLaplace
+from kveil.solve.loss import Loss as SpaceLoss
 from kveil.solve.nodes import Node
 from kveil.space.matrix import Precomputed
 from kveil.summary.frame import Frame
+from kveil.summary.place_swaps import PlaceCosts
 from kveil.summary.swaps import Loss
 
 
@@ -261,3 +263,26 @@ def test_drawing_with_replacement_adds_up_and_without_does_not():
     at_end, elsewhere = 1.0, math.exp(-e0)
     ratio = ((1 / m * at_end + (1 - 1 / m) * elsewhere) / elsewhere) ** s
     assert math.log(ratio) == pytest.approx(3.14, abs=5e-3)
+
+
+def test_a_range_over_the_demand_tells_of_one_far_person():
+    """Places 0, 0.01 and 1 of a line, the centre at 0.01; swaps for 0 and for 1."""
+    places = np.array([0, 1, 100])
+    space = Precomputed(np.abs(places[:, None] - places))
+    logs = []
+    for people in (np.array([10, 0, 0]), np.array([10, 0, 1])):
+        costs = PlaceCosts(space, people, np.array([0, 2]), SpaceLoss.within(space.diameter, "k-median", 2**40))
+        over_demand = 100 if people[2] else 1
+        scores = -costs.swaps(np.array([1]))[0] / over_demand
+        logs.append(scores[1] - np.logaddexp(*scores))
+    assert logs == pytest.approx([-1000, -9], abs=0.01)
+
+
+def test_under_add_remove_a_printed_choice_costs_half_of_what_is_charged():
+    """One centre, swaps for either end of a line, a heavy demand on one end: the worst case, one diameter of change."""
+    rate = 1.0 / (4 * 9 * 2)  # epsilon 1, one step, diameter 9
+    costs = {n: np.array([0, 9 * n]) for n in (1000, 1001)}
+    scores = {n: -rate * cost for n, cost in costs.items()}
+    logs = [score[1] - np.logaddexp(*score) for score in scores.values()]
+    assert abs(logs[0] - logs[1]) == pytest.approx(rate * 9)
+    assert rate * 9 * 2 == pytest.approx(1 / 4)  # charged: epsilon / (2 (T + 1))

@@ -123,7 +123,7 @@ def test_graphs_without_names_find_their_numbers():
     assert TRIANGLE.find([2, 1, -1, 3]).tolist() == [2, 1, 0, 0]
     assert TRIANGLE.locate(np.array([["1"], ["2"]])).tolist() == [1, 2]
     with pytest.raises(InvalidType, match="flat"):
-        TRIANGLE.find([["1", "2"]])
+        TRIANGLE.find(np.array([["1", "2"]]))
 
 
 def test_npz_files_hold_edges_and_perhaps_lengths_and_a_number_of_points(tmp_path):

@@ -61,6 +61,51 @@ def highdim_figures(
     typer.echo(f"Saved at {out}: {', '.join(sorted(files))}.")
 
 
+@app.command("hst-figures")
+def hst_figures(
+    data: Annotated[
+        Path | None, typer.Option("--data", help="MNIST for the images: .npz with arrays x and y; public data only")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="folder to make; must not exist")] = Path("kveil-hst-figures"),
+    quick: Annotated[bool, typer.Option("--quick", help="fewer points, rows, k and runs: under a minute")] = False,
+    points: Annotated[int | None, typer.Option(min=200, help="points of every universe, at most")] = None,
+    rows: Annotated[int | None, typer.Option(min=20, help="rows of every demand; default 500, 200 with --quick")] = None,
+    runs: Annotated[int | None, typer.Option(min=1, help="runs of every point; default 10, 2 with --quick")] = None,
+    epsilon: Annotated[float, typer.Option(min=0.01, max=100, help="of every private fit")] = 1.0,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+) -> None:
+    """Figures 2, 4, 5, 6 of the HST paper and the running time of its earlier version: plots and tables at OUT."""
+    _check_new(out)
+    svg = _drawing("kveil.research.hst_figure")
+    from kveil.release.place import put_folder
+    from kveil.research.hst_figure import times_svg
+    from kveil.research.hst_figures import QUICK, Size, play
+    from kveil.research.hst_report import as_markdown, records, timing_records, verdict_records
+    from kveil.research.hst_times import timings
+    from kveil.research.kvariates_report import as_csv
+    from kveil.research.median_cases import cases, read_digits, timed_universes
+
+    skipped = [] if data else ["The images were skipped: they need MNIST. Pass --data FILE, an .npz with images x and digits y."]
+    images = None if data is None else read_digits(data)
+    size = (QUICK if quick else Size()).within(points, rows, runs)
+    with bar_on_terminals() as update:
+        universes = cases(size.points, size.vertices, images)
+        outcomes = [outcome for case in universes for outcome in play(case, size, epsilon, update)]
+        spent = timings(timed_universes(images), size, update)
+    drawn = {f"figure-{outcome.name}-{outcome.kind}.svg": svg(outcome) for outcome in outcomes}
+    drawn |= {f"running-time-{name}.svg": times_svg(spent, name) for name in dict.fromkeys(timing.universe for timing in spent)}
+    report, results, of_time = as_markdown(outcomes, spent, skipped), records(outcomes), timing_records(spent)
+    tell = {"results.csv": as_csv(results), "running-time.csv": as_csv(of_time), "results.md": report}
+    files = drawn | {name: text.encode() for name, text in tell.items()}
+    put_folder(out, files, None)
+    if as_json:
+        told = {"out": str(out), "files": sorted(files), "results": results, "running_time": of_time, "skipped": skipped}
+        typer.echo(json.dumps(told | {"verdicts": verdict_records(outcomes)}))
+        return
+    typer.echo(report)
+    typer.echo(f"Saved at {out}: {', '.join(sorted(files))}.")
+
+
 @app.command("kvariates-figures")
 def kvariates_figures(
     data: Annotated[

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from kveil.errors import InvalidValue, SourceError
 
 if TYPE_CHECKING:
     from kveil.space.graph import Graph
 
+LONGEST = 4096  # bytes of a name
 LINES = (".txt", ".ids", "")  # one vertex a line; other files are tables
 
 
@@ -48,5 +46,6 @@ def _lines(path: Path) -> Any:
     if not path.is_file():
         raise SourceError(f"there is no file {path}. Pass a text file with one vertex a line, or a table, as --demand.")
     complaint = f"{path} cannot be read. Check that it may be."
-    text = quietly(partial(path.read_text, encoding="utf-8-sig", errors="replace"), complaint)
-    return np.array([line.strip() for line in text.splitlines()], dtype=np.str_)
+    raw: bytes = quietly(path.read_bytes, complaint)
+    lines = raw.removeprefix(b"\xef\xbb\xbf").removesuffix(b"\n").split(b"\n")  # a line is a row: no other character ends one
+    return [line.strip()[:LONGEST].decode("utf-8", "replace") for line in lines] if raw else []

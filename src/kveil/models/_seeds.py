@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -62,7 +63,7 @@ def candidate_seeds(view: View, rng: np.random.Generator) -> Seeds:
 class _Seeding(Stages):
     """The stages of the tree for k-means, with distances in place of their squares where released points are clustered."""
 
-    of_few_columns: ClassVar[float] = 0.6  # medians take several releases
+    of_few_columns: ClassVar[Mapping[int, float]] = {1: 0.6, 2: 0.6, 3: 0.6}  # medians take several releases
 
     def seeds(self) -> Seeds:
         outlook = self.look(always_middle=self.k == 1)

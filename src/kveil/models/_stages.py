@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
@@ -47,7 +47,8 @@ class Outlook(NamedTuple):
 class Stages:
     """What is shared out, in which order, and when it is better to stop at one centre. Lengths in steps of a `View`."""
 
-    of_few_columns: ClassVar[float] = 0.92  # for the one grid of cells; what is left is for one step
+    # For the one grid over few columns. What is left is for one step, which in three columns has coarser cells to mend.
+    of_few_columns: ClassVar[Mapping[int, float]] = {1: 0.9, 2: 0.9, 3: 0.78}
 
     def __init__(self, view: View, tuning: TreeTuning, rng: np.random.Generator) -> None:
         self.view, self.pool, self.tuning, self.rng = view, view.pool, tuning, rng
@@ -148,7 +149,7 @@ class Stages:
         return self.view.frame(middle, 2.0 * self.view.reach), half, full
 
     def _tree_share(self) -> float:
-        return self.of_few_columns if self.is_low else 0.4 if self.is_pure and self.p == self.d else 0.25
+        return self.of_few_columns[self.d] if self.is_low else 0.4 if self.is_pure and self.p == self.d else 0.25
 
     def _of_stages(self) -> float:
         return self._tree_share() * (1.0 if self.is_low else 0.7)

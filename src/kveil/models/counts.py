@@ -33,8 +33,9 @@ CELLS_PER_CENTER, MOST_CELLS = 4, 4096
 class Counts(OnUniverse):
     """Private centres by one noisy histogram of a public partition; the search that follows never meets a secret.
 
-    Private:      the demand; its size, except under replace-one with one row a person.  Public: the universe, its partition,
-                  all parameters. How many cells there are follows from a released, declared or public size.
+    Private:      the demand and its size, under replace-one too: a row that cannot be read is left out of a file, so that a
+                  replaced one may be.  Public: the universe, its partition, all parameters. How many cells there are
+                  follows from a released or declared size.
     Neighbours, sensitivity and cost: those of `NoisyCellCounts`; all after it is post-processing.
     Not covered:  running time; a universe that was made from the demand.
     """
@@ -67,7 +68,7 @@ class Counts(OnUniverse):
 
     def _count_cells(self, noise: NoisyCellCounts, source: Source, ticket: Ticket, rng: np.random.Generator) -> Counted:
         """Weights of the points, from noisy counts of cells: a cell's mass is spread evenly over its points."""
-        size = self._size(noise, source, ticket)  # public: declared, charged, or no secret under this relation
+        size = self._size(noise, source, ticket)  # public: declared or charged
         cells = voronoi(self.task.universe, self._n_cells(noise, size), rng)  # public
         (raw_counts,) = source.map_reduce(cell_counts, cells.owner, grid=self.task.domain)  # (m,)  secret
         counts = noise.release_counts(raw_counts, ticket).astype(np.float64)  # (m,)  public, charged
@@ -90,8 +91,8 @@ class Counts(OnUniverse):
             return self.task.expected_rows
         if self.task.tuning.cells is not None:
             return 1.0  # not asked for
-        (raw,) = source.map_reduce(row_count, None, grid=self.task.domain)  # (1,)  secret, but under replace-one
-        return float(raw[0] if noise.size is None else noise.release_size(raw, ticket))
+        (raw,) = source.map_reduce(row_count, None, grid=self.task.domain)  # (1,)  secret
+        return float(noise.release_size(raw, ticket))
 
     def _n_cells(self, noise: NoisyCellCounts, size: float) -> int:
         if self.task.tuning.cells is not None:
@@ -106,8 +107,7 @@ def _noise(task: UniverseTask) -> NoisyCellCounts | None:
         return None
     is_tree = task.tuning.partition == "hst"
     is_known = task.expected_rows is not None or task.tuning.cells is not None or is_tree
-    has_fixed_size = task.relation == "replace-one" and task.unit.max_rows_per_person == 1
-    terms: dict[str, Any] = {"asks_size": not (is_known or has_fixed_size), "weight": PATH if is_tree else 1}
+    terms: dict[str, Any] = {"asks_size": not is_known, "weight": PATH if is_tree else 1}
     if task.is_zcdp:
         return NoisyCellCounts.gaussian(zcdp_rho(task.epsilon, task.delta), task.relation, task.unit, **terms)
     return NoisyCellCounts.pure(task.epsilon, task.relation, task.unit, **terms)

@@ -106,7 +106,7 @@ class LocalSearch(OnUniverse):
         return np.sort(spread(space, pool, most, rng)) if len(pool) > most else pool
 
     def _choose(self, label: str, raw_costs: Integers, differ: int) -> int:
-        return self.pool.choose(label, raw_costs, differ, self._share)
+        return self.pool.choose(label, raw_costs, differ, self._share, "a row moves costs one way, within a public range")
 
     @property
     def _share(self) -> float:

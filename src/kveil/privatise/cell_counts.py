@@ -25,8 +25,8 @@ OF_SIZE = Fraction(1, 20)  # of the budget, where the number of rows has to be p
 class NoisyCellCounts:
     """Counts of disjoint cells of a public universe with integer noise; empty cells too.
 
-    Private:      the rows; their number, except under replace-one with one row a person.  Public: the parameters, and the
-                  cells, whose number follows from the released (or declared, or public) number of rows alone.
+    Private:      the rows and their number.  Public: the parameters, and the cells, whose number follows from the released or
+                  declared number of rows alone.
     Neighbours:   those of the relation; a person has at most q rows.
     Sensitivity:  a row adds 1 to the count of one cell, so q rows move the counts by at most q in L1 and L2 (replace-one: 2 q
                   and ceil(sqrt(2) q)); `weight` times that for the weighted counts of `tree_counts`. The number of rows is

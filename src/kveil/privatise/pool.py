@@ -117,12 +117,12 @@ class Pool:
         histogram = dict(zip(raw[0].tolist(), raw[1].tolist(), strict=True))
         return np.array(self._draw(active_cells(label, n_cells, least, moved, epsilon), histogram), dtype=np.int64)
 
-    def choose(self, label: str, raw: Integers, highest: int, share: float) -> int:
-        """The index of a low cost; a row adds between 0 and `highest` to every cost."""
+    def choose(self, label: str, raw: Integers, highest: int, share: float, reason: str = "") -> int:
+        """The index of a low cost; what a row adds to the costs differs by at most `highest`, as if between 0 and that."""
         if self.kind == "none":
             return int(np.argmin(raw))
         cost_range = per_person(highest, self.unit.max_rows_per_person, self.relation)
-        return int(self._draw(selection(label, cost_range, self._epsilon(self._budget(share), 8)), raw))
+        return int(self._draw(selection(label, cost_range, self._epsilon(self._budget(share), 8), reason=reason), raw))
 
     def sharpness(self, spread: int, share: float) -> float:
         """By how much, in the logarithm, a choice is less likely for a cost higher by 1."""

@@ -16,6 +16,7 @@ from kveil.space import _graph_kernels as kernels
 from kveil.space.arcs import FARTHEST, Arcs, arcs
 from kveil.space.edge_list import numbered, read_edges
 from kveil.space.universe import Distances, Nearest, Universe, indices, seal
+from kveil.space.untyped import is_typed, listed, text
 
 Names = NDArray[np.int64] | NDArray[np.str_]
 
@@ -141,19 +142,20 @@ class Graph(Universe):
         >>> Graph.from_networkx(networkx.path_graph(["home", "work", "zoo"])).find(["zoo", "home", "moon"]).tolist()
         [2, 0, 0]
         """
-        asked = np.asarray(names)
-        if asked.ndim != 1:
-            raise InvalidType("names must be a flat array, one name a row of the demand.")
-        known, points = self._dictionary
-        texts = np.array([_text(name) for name in asked.tolist()], dtype=np.str_)
-        places = np.minimum(np.searchsorted(known, texts), self.n_points - 1)
-        return np.where(known[places] == texts, points[places], 0)
+        if getattr(names, "ndim", 1) != 1:
+            raise InvalidType("names must be flat, one name a row of the demand.")
+        return np.array([self._points.get(text(name), 0) for name in listed(names)], dtype=np.int64)
 
     def locate(self, rows: Any) -> NDArray[np.int64]:
-        """Rows are point numbers, (m,) or (m, 1), or names if they are text. What is neither is point 0."""
-        given = np.asarray(rows)
-        flat = given[:, 0] if given.ndim == 2 and given.shape[1] == 1 else given
-        return self.find(flat) if flat.dtype.kind in "UOT" else super().locate(flat)
+        """Rows are point numbers, (m,) or (m, 1), or names where they are text. What is neither is point 0."""
+        if is_typed(rows):
+            return super().locate(rows)
+        if getattr(rows, "ndim", 1) > 2:
+            raise InvalidType("demand must be point numbers or names: one column of them.")
+        entries = listed(rows)
+        numbers = super().locate([None if isinstance(entry, str) else entry for entry in entries])
+        names = self.find([entry if isinstance(entry, str) else None for entry in entries])
+        return np.where([isinstance(entry, str) for entry in entries], names, numbers).astype(np.int64)
 
     def locations(self) -> NDArray[np.int64]:
         """For every vertex the smallest vertex that edges of length 0 connect it to."""
@@ -164,11 +166,10 @@ class Graph(Universe):
         return np.asarray(np.unique(piece, return_index=True)[1][piece], dtype=np.int64)
 
     @cached_property
-    def _dictionary(self) -> tuple[NDArray[np.str_], NDArray[np.int64]]:
-        """Names in the order of text, and the point of each."""
-        names = (np.arange(self.n_points) if self.names is None else self.names).astype(np.str_)
-        order = np.argsort(names)
-        return names[order], order
+    def _points(self) -> dict[str | None, int]:
+        """The point of every name, as it is written."""
+        names = range(self.n_points) if self.names is None else self.names.tolist()
+        return {str(name): point for point, name in enumerate(names)}
 
     def __repr__(self) -> str:
         return f"Graph(n_points={self.n_points}, n_edges={len(self.heads) // 2}, diameter={self.diameter * self.step:g})"
@@ -187,8 +188,3 @@ class Graph(Universe):
 
     def _contents(self) -> tuple[NDArray[np.signedinteger[Any]], ...]:
         return self.indptr, self.heads, self.lengths
-
-
-def _text(name: Any) -> str:
-    """How a name is written: 7.0 from a column of floats is 7."""
-    return str(int(name)) if isinstance(name, float | np.floating) and name == np.floor(name) and np.isfinite(name) else str(name)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kveil.errors import InvalidType, InvalidValue
+from kveil.space.untyped import is_typed, listed, number
 
 Distances = NDArray[np.int32]
 Nearest = tuple[NDArray[np.int32], Distances, Distances, NDArray[np.int32]]  # owner, first, second, runner
@@ -71,15 +72,20 @@ class Universe:
 
     def locate(self, rows: Any) -> NDArray[np.int64]:
         """Rows are point numbers, (m,) or (m, 1). A number outside 0 to n_points - 1, a fraction or a NaN is point 0."""
-        numbers = np.asarray(rows)
+        numbers = rows if is_typed(rows) else self._numbers(rows)
         if numbers.ndim == 2 and numbers.shape[1] == 1:
             numbers = numbers[:, 0]
-        if numbers.ndim != 1 or numbers.dtype.kind not in "iufb":
+        if numbers.ndim != 1:
             raise InvalidType("demand must be point numbers: one column of integers.")
         inside = (numbers >= 0) & (numbers < self.n_points)  # negative ones would wrap around
         if numbers.dtype.kind == "f":
             inside &= numbers == np.floor(numbers)
         return np.where(inside, numbers, 0).astype(np.int64)
+
+    def _numbers(self, rows: Any) -> NDArray[np.float64]:
+        if getattr(getattr(rows, "dtype", None), "kind", "O") not in "Oiufb" or getattr(rows, "ndim", 1) > 2:
+            raise InvalidType("demand must be point numbers: one column of integers.")
+        return np.array([number(entry) for entry in listed(rows)], dtype=np.float64)
 
     def _one(self, site: Any, *arrays: Distances) -> int:
         """One point number, checked together with arrays of a number a point: compiled code checks nothing."""

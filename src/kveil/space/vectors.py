@@ -20,6 +20,8 @@ from kveil.space import _universe_kernels as kernels
 from kveil.space.dense import Dense
 from kveil.space.finder import Finder
 from kveil.space.universe import MOST_STEPS, Distances, seal
+from kveil.space.untyped import is_typed
+from kveil.space.untyped import table as untyped_table
 
 Floats = NDArray[np.float64]
 
@@ -51,10 +53,10 @@ class Vectors(Dense):
 
         Coordinates are first moved into the box of the points and rounded to the grid; a row with NaN or infinity is its middle.
         """
-        table = np.asarray(rows)
-        if table.ndim < 2:
-            return super().locate(table)
-        if table.ndim != 2 or table.shape[1] != self.n_columns or table.dtype.kind not in "iufb":
+        if getattr(rows, "ndim", 1) == 1 and not (isinstance(rows, list | tuple) and rows and hasattr(rows[0], "__len__")):
+            return super().locate(rows)
+        table = rows if is_typed(rows) else untyped_table(rows, self.n_columns)
+        if table.ndim != 2 or table.shape[1] != self.n_columns or np.shape(rows[:1])[1:] != (self.n_columns,):
             raise InvalidValue(f"demand must be rows of {self.n_columns} numbers, as the points are, or flat point numbers.")
         found = np.empty(len(table), dtype=np.int64)
         with np.errstate(all="ignore"):  # what rows hold never warns
