@@ -28,7 +28,7 @@ def test_the_command_line_and_the_library_give_the_same_release(kveil, csv, tmp_
 
 
 @pytest.mark.parametrize(
-    ("options", "says"), [(("--scaling", "bounds"), "--scaling belongs to"), (("--method", "lloyd"), "method must be one of")]
+    ("options", "says"), [(("--scaling", "bounds"), "--scaling belongs to"), (("--method", "lloyd"), "is not for --objective")]
 )
 def test_options_of_the_other_objective_are_refused(kveil, csv, tmp_path, options, says):
     outcome = kveil("fit", csv, "-o", tmp_path / "out", *ARGUMENTS, *options)

@@ -55,10 +55,24 @@ def test_networkx_multigraphs_and_other_attributes():
     graph = networkx.MultiGraph()
     graph.add_edge(0, 1, km=7)
     graph.add_edge(0, 1, km=2)
-    graph.add_edge(1, 2)
+    graph.add_edge(1, 2, km=1)
     assert Graph.from_networkx(graph, length="km").distances([0]).tolist() == [[0, 2, 3]]
+    assert Graph.from_networkx(graph).distances([0]).tolist() == [[0, 1, 2]]
+    graph.add_edge(2, 3)
+    for length in ("km", "kilometres"):  # a length that is not there is no length of 1
+        with pytest.raises(InvalidValue, match="some edges have no attribute"):
+            Graph.from_networkx(graph, length=length)
     lonely = networkx.empty_graph(1)
     assert Graph.from_networkx(lonely).n_points == 1
+
+
+def test_names_may_hold_blanks_where_commas_part_them(tmp_path):
+    path = tmp_path / "streets.txt"
+    path.write_text("Main Street,High Road,1.5\nHigh Road,Low Road,2\n")
+    town = Graph.read(path)
+    assert town.find(["Main Street", "Low Road"]).tolist() == [2, 1]
+    with pytest.raises(InvalidType, match="flat"):
+        town.find("Main Street")
 
 
 def test_networkx_graphs_that_cannot_be_used_are_refused():

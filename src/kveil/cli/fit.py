@@ -55,7 +55,10 @@ class Metric(StrEnum):
 
 def fit(
     data: Annotated[
-        Path, typer.Argument(help=".csv (with header), .npz (array x), .npy, .parquet; with --metric graph lines `u v [length]`")
+        Path,
+        typer.Argument(
+            help=".csv (with header), .npz (array x), .npy, .parquet; with --metric graph lines `u v`, or `u v length`"
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="folder for the release; must not exist")],
     k: Annotated[int, typer.Option("--k", "-k", help="number of clusters")] = 8,

@@ -48,4 +48,5 @@ def _lines(path: Path) -> Any:
     complaint = f"{path} cannot be read. Check that it may be."
     raw: bytes = quietly(path.read_bytes, complaint)
     lines = raw.removeprefix(b"\xef\xbb\xbf").removesuffix(b"\n").split(b"\n")  # a line is a row: no other character ends one
-    return [line.strip()[:LONGEST].decode("utf-8", "replace") for line in lines] if raw else []
+    rows = (line.strip() for line in lines)
+    return [row[:LONGEST].decode("utf-8", "replace") for row in rows if row and not row.startswith(b"#")]

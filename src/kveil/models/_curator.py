@@ -122,7 +122,8 @@ class CuratorModel(EuclideanClusterer, ABC):
                 return name, "the tuning belongs to it"
         for name, method in self.methods.items():
             if self._options() and self._options() <= method.options:
-                return name, f"{' and '.join(sorted(self._options()))} belong to it"
+                given = sorted(self._options())
+                return name, f"{' and '.join(given)} {'belongs' if len(given) == 1 else 'belong'} to it"
         return None
 
     def _options(self) -> frozenset[str]:

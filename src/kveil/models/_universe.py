@@ -91,7 +91,13 @@ class OnUniverse:
 def names_of(task: UniverseTask, centers: Integers) -> tuple[str, ...]:
     """A note that says what the centres are called, where points of the universe have names."""
     names = getattr(task.universe, "names", None)
-    return () if names is None else (f"Names of the centres, in their order: {', '.join(map(str, names[centers]))}.",)
+    if names is None:
+        return ()
+    told = f"Names of the centres, in their order: {', '.join(map(str, names[centers]))}."
+    return (
+        told,
+        "Rows were taken as numbers of points, 0 to n - 1, not as names: universe.find(names) turns names into numbers.",
+    )
 
 
 def check_universe(universe: Any) -> Space:

@@ -63,7 +63,7 @@ class KMedian(ClusterMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, space: Space, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Find centres for a demand of `sample_weight` at every point of `space`, 1 each if not given. `y` is ignored.
+        """Find centres for a demand of `sample_weight` at every point of `space`, 1 each if not given.
 
         space: Euclidean, Manhattan, Precomputed, Graph or Metric.
         """
@@ -71,6 +71,11 @@ class KMedian(ClusterMixin, BaseEstimator):
             raise InvalidType(
                 "KMedian is fitted to a universe of points: kveil.Euclidean(points), Manhattan(points), Precomputed(matrix) or "
                 "Graph.from_edges(edges), say. Which of them a plain array should be, only you can tell."
+            )
+        if y is not None:
+            raise InvalidType(
+                "y is there for scikit-learn alone. A demand is weights, one a point: sample_weight=numpy.bincount(people, "
+                "minlength=space.n_points)."
             )
         check_choice("init", self.init, INITS)
         check_choice("objective", self.objective, OBJECTIVES)

@@ -188,8 +188,8 @@ class PrivateKMedian(CuratorModel):
             raise InvalidValue("PrivateKMedian takes dense rows: sparse ones are not supported. Pass X.toarray(), if it fits.")
 
     def _pointed(self) -> tuple[str, str] | None:
-        if self.universe is not None:
-            return super()._pointed()
+        if self.universe is not None:  # an init alone must not lead to private swaps, which are far worse: they are asked for
+            return None if self.tuning is None else super()._pointed()
         return ("weiszfeld", "init belongs to it") if "init" in self._options() else None
 
     def _auto(self, is_sparse: bool) -> tuple[str, str]:

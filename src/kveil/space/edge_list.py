@@ -53,7 +53,7 @@ def _from_text(path: Path) -> EdgeList:
     lengths: list[float] = []
     n_columns = 0
     for place, line in enumerate(_lines(path), start=1):
-        cells = line.partition("#")[0].replace(",", " ").split()
+        cells = _cells(line.partition("#")[0])
         if not cells:
             continue
         n_columns = n_columns or len(cells)
@@ -68,6 +68,12 @@ def _from_text(path: Path) -> EdgeList:
     number, names = numbered(called)
     edges = np.array([number[end] for end in called], dtype=np.int64).reshape(-1, 2)
     return edges, np.array(lengths) if n_columns == 3 else None, len(number), names
+
+
+def _cells(line: str) -> list[str]:
+    """The columns of a line: parted by commas if it has some, else by tabs, else by blanks, so that names may hold blanks."""
+    mark = next((mark for mark in ",\t" if mark in line), None)
+    return line.split() if mark is None else [cell.strip() for cell in line.strip().split(mark)]
 
 
 def _lines(path: Path) -> list[str]:

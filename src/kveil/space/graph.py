@@ -74,7 +74,9 @@ class Graph(Universe):
 
     @classmethod
     def from_networkx(cls, graph: Any, *, length: str | None = "weight", truncate: float | None = None) -> Self:
-        """A graph from an undirected networkx graph; `length` names the edge attribute, 1 where an edge has none.
+        """A graph from an undirected networkx graph; `length` names the edge attribute, None counts every edge as 1.
+
+        The usual "weight" may be missing on all edges, which then count as 1, but not on some; another attribute must be on all.
 
         Nodes 0 to n - 1 keep their numbers; others are numbered in sorted order and listed in `names`.
         """
@@ -82,6 +84,12 @@ class Graph(Universe):
             raise InvalidType("graph must be a networkx graph.")
         if graph.is_directed():
             raise InvalidValue("graph is directed, so its distances are not symmetric. Pass graph.to_undirected() instead.")
+        n_missing = 0 if length is None else sum(length not in held for _, _, held in graph.edges(data=True))
+        if n_missing and (length != "weight" or n_missing < graph.number_of_edges()):
+            raise InvalidValue(
+                f"some edges have no attribute {length!r}, so their length is not known. Name another with length=..., or pass "
+                "length=None to count every edge as 1."
+            )
         number, names = numbered(list(graph.nodes))
         triples = [(number[u], number[v], 1 if length is None else x) for u, v, x in graph.edges(data=length or True, default=1)]
         edges, lengths = np.array([t[:2] for t in triples], dtype=np.int64), np.array([t[2] for t in triples])
@@ -91,8 +99,8 @@ class Graph(Universe):
     def read(cls, path: str | Path, *, truncate: float | None = None) -> Self:
         """A graph from an edge list: a text file of lines `u v [length]`, or an .npz with edges, and perhaps w and n.
 
-        Columns are parted by spaces, tabs or a comma; whatever follows # is a comment. Vertices may have any names: 0 to n - 1
-        are used as they are, others are numbered in sorted order and listed in `names`.
+        Columns are parted by commas or tabs, or else by spaces, which names may then not hold; whatever follows # is a comment.
+        Vertices 0 to n - 1 are used as they are, others are numbered in sorted order and listed in `names`.
         """
         edges, lengths, n_points, names = read_edges(Path(path))
         return cls(arcs(edges, lengths, n_points, truncate), names)
@@ -142,7 +150,7 @@ class Graph(Universe):
         >>> Graph.from_networkx(networkx.path_graph(["home", "work", "zoo"])).find(["zoo", "home", "moon"]).tolist()
         [2, 0, 0]
         """
-        if getattr(names, "ndim", 1) != 1:
+        if isinstance(names, str) or getattr(names, "ndim", 1) != 1:
             raise InvalidType("names must be flat, one name a row of the demand.")
         return np.array([self._points.get(text(name), 0) for name in listed(names)], dtype=np.int64)
 
