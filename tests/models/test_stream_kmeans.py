@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 import kveil
 from kveil import Ledger, StreamKMeans
 from kveil.errors import BoundsRequired, BudgetExceeded, FewerDistinctPoints, InvalidType, InvalidValue, KveilError
+from kveil.summary.leaves import Leaves
 from kveil.testing import scripted
 
 SECRET = 271.828182
@@ -283,6 +284,14 @@ def test_a_stream_goes_on_with_its_ledger_or_not_at_all(tmp_path):
     resumed = StreamKMeans.resume(tmp_path / "state", ledger=tmp_path / "river.db")
     assert resumed.finish().cluster_centers_.shape == (2, 1)
     assert ledger.spent().epsilon == pytest.approx(0.1)
+
+
+def test_a_state_that_was_cut_into_other_cells_is_refused(tmp_path, monkeypatch):
+    StreamKMeans(2, memory=64, epsilon=1.0, bounds=(0, 1)).partial_fit([[0.1, 0.2]]).save(tmp_path / "state")
+    of = Leaves.of
+    monkeypatch.setattr(Leaves, "of", classmethod(lambda cls, box, depth: of(box, depth - 1)))
+    with pytest.raises(InvalidValue, match="other cells"):
+        StreamKMeans.resume(tmp_path / "state")
 
 
 def says_what_to_do(error):

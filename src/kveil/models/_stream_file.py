@@ -26,6 +26,7 @@ def to_document(model: Any, flow: Flow) -> dict[str, Any]:
     return {
         "parameters": parameters, "columns": flow.n_columns, "names": flow.names, "journal": flow.journal.to_plain(),
         "ledger": None if model.ledger is None else open_ledger(model.ledger).name,
+        "header": flow.kept.header if isinstance(flow.kept, LeafTable) else None,
     }  # fmt: skip
 
 
@@ -44,6 +45,10 @@ def restore(flow: Flow, document: Mapping[str, Any], arrays: dict[str, NDArray[A
     """Fill an empty stream with what a file holds."""
     flow.journal = Journal.from_plain(document["journal"])
     if isinstance(flow.kept, LeafTable):
+        if document["header"] != flow.kept.header:  # written by a version that cut other cells: counts would change their meaning
+            raise InvalidValue(
+                "this stream was cut into other cells than this version of kveil cuts. Finish it with the other one."
+            )
         flow.kept = LeafTable.from_arrays(arrays, flow.kept.domain, flow.kept.leaves.cells.depth)
     else:
         flow.kept = Synopsis.from_arrays(arrays, flow.kept.memory)
