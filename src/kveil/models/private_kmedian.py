@@ -99,7 +99,8 @@ class PrivateKMedian(CuratorModel):
 
     >>> street = Graph.from_edges([[i, i + 1] for i in range(99)])  # 100 houses in a row
     >>> homes = np.repeat([10, 90], 500)
-    >>> sorted(PrivateKMedian(n_clusters=2, universe=street, random_state=0).fit(homes).center_indices_ // 50)
+    >>> model = PrivateKMedian(n_clusters=2, universe=street, random_state=0).fit(homes)
+    >>> sorted((model.center_indices_ // 50).tolist())
     [0, 1]
     """
 
