@@ -6,8 +6,8 @@ about as near to its cell's mean as rows are on average it becomes part of the c
 rows cost a walk down a tree, and only what the cells do not fit yet makes them grow anew.
 
 Why not a binary tree of merges (kvariates.md 1.5): with the same memory a row is pooled once and not log(batches) times, and
-there are 9 times as many cells. Measured with 10 000 points, 400 000 rows, 10 columns: scatter 0.43 to 0.53 of the cost against 0.82
-to 0.93 for merges of the same cells; a tree of D^2 samples gave 0.87 to 1.02.
+there are 9 times as many cells. Measured with 10 000 points, 400 000 rows, 10 columns: scatter 0.43 to 0.53 of the cost against
+0.82 to 0.93 for merges of the same cells; a tree of D^2 samples gave 0.87 to 1.02.
 """
 
 from __future__ import annotations
