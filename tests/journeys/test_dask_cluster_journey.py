@@ -181,7 +181,14 @@ class Trap:
 def kill_and_wait(pid, until):
     process = psutil.Process(pid)
     os.kill(pid, signal.SIGKILL)
-    until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE, f"process {pid} did not die")
+    until(lambda: is_dead(process), f"process {pid} did not die")
+
+
+def is_dead(process):
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:  # its nanny may bury it at any moment
+        return True
 
 
 @pytest.fixture
