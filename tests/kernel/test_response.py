@@ -11,7 +11,9 @@ from vault_sources import Served
 
 from kveil.errors import InvalidValue
 from kveil.kernel.exact import SystemEntropy
-from kveil.kernel.response import OTHER, chosen, subset_select, weights
+from kveil.kernel.loss import OTHER_WEIGHT
+from kveil.kernel.loss import response_weights as weights
+from kveil.kernel.response import chosen, subset_select
 
 SYSTEM = SystemEntropy()
 EPSILONS = [Fraction(1, 9999), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4), Fraction(9999, 1000), Fraction(10)]
@@ -52,7 +54,7 @@ def widths(subset, n_values, a, b):
     ("epsilon", "a"), [(Fraction(1, 2), 7081203937), (1, 11674931554), (2, 31735754293), (4, 234497268814), (8, 12803117065094)]
 )
 def test_the_weights_are_the_published_integers(epsilon, a):
-    assert weights(Fraction(epsilon)) == (a, OTHER) == (a, 2**32)
+    assert weights(Fraction(epsilon)) == (a, OTHER_WEIGHT) == (a, 2**32)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)

@@ -5,20 +5,18 @@ mechanism after public hashing, which decides with floats at will which values a
 """
 
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kveil.errors import InvalidValue
-from kveil.kernel.exact import Entropy, exp_bounds
-from kveil.kernel.loss import Charge, Measurement
+from kveil.kernel.exact import Entropy
+from kveil.kernel.loss import Charge, Measurement, response_weights
 
 Integers = NDArray[np.int64]
 
-OTHER = 2**32  # the weight of a value that is not preferred
-MOST_VALUES, MOST_EPSILON = 2**16, 10  # all weights together then stay below 2**63
+MOST_VALUES = 2**16  # all weights together then stay below 2**63
 
 
 def subset_select(
@@ -34,29 +32,13 @@ def subset_select(
     """
     if not (1 <= size < n_values <= MOST_VALUES) or n_reports < 0:
         raise InvalidValue(f"a report needs 1 <= size < n_values <= {MOST_VALUES}: some values preferred, and some not.")
-    a, b = weights(epsilon)
+    a, b = response_weights(epsilon)
 
     def draw(source: Entropy, raw: Any) -> Integers:
         total = size * a + (n_values - size) * b
         return chosen(_below(source, total, n_reports), _subsets(raw, n_reports, n_values, size), a, b)
 
     return Measurement(Charge("randomiser", label, 1, "range", epsilon, **more), draw)
-
-
-@lru_cache(maxsize=64)
-def weights(epsilon: Fraction) -> tuple[int, int]:
-    """a = floor(2**32 e**epsilon) and b = 2**32: one pair of integers for each epsilon, and a/b <= e**epsilon.
-
-    e**epsilon is irrational, so the ends of a narrow enough interval around it have the same floor.
-    """
-    if not 0 < epsilon <= MOST_EPSILON:
-        raise InvalidValue(f"epsilon of a local report must be above 0 and at most {MOST_EPSILON}.")
-    precision, floors = 64, {0, 1}
-    while len(floors) > 1:
-        precision *= 2
-        bounds = exp_bounds(epsilon.numerator, epsilon.denominator, precision)
-        floors = {(OTHER << precision) // bound for bound in bounds}
-    return floors.pop(), OTHER
 
 
 def chosen(draws: Integers, subsets: Integers, a: int, b: int) -> Integers:
