@@ -7,7 +7,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from campaigns import OPEN, make_campaign, make_collector  # noqa: E402
+from campaigns import OPEN, make_campaign, make_collector
 
 
 @pytest.fixture

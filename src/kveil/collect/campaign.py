@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Self
+from typing import Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,7 +41,9 @@ class Campaign:
 
     def header(self, key: str) -> Header:
         """The same as every manifest of the campaign will state it; `key` signs."""
-        epsilon = parse_epsilon(str(Fraction(str(self.epsilon))))
+        if self.mode not in get_args(Mode):
+            raise InvalidValue(f"mode must be one of {', '.join(get_args(Mode))}, got {self.mode!r}.")
+        epsilon = _exact(self.epsilon)
         center = np.atleast_1d(np.asarray(self.center, dtype=np.float32))
         terms = Terms(self.n, self.n_clusters, center.size, epsilon)
         shares = _made(self.protocol, terms, b"").shares
@@ -96,6 +98,15 @@ class Result:
         arrays = {name: None if data[name] is None else np.array(data[name]) for name in ("centers", "counts", "sd")}
         lists = {name: tuple(data[name]) for name in ("manifests", "warnings")}
         return cls(**{**data, **arrays, **lists, "reports": tuple(map(tuple, data["reports"]))})
+
+
+def _exact(epsilon: float | str | Fraction) -> Fraction:
+    """As a fraction; a float is taken for the decimal that it is printed as."""
+    try:
+        return parse_epsilon(str(Fraction(str(epsilon))))
+    except (ValueError, ZeroDivisionError):  # InvalidValue is a ValueError
+        wrong = InvalidValue(f"epsilon must be above 0, at most 10, and p or p/q with at most 4 digits each, got {epsilon!r}.")
+    raise wrong
 
 
 def _made(method: str, terms: Terms, seed: bytes) -> LocalProtocol:

@@ -58,19 +58,19 @@ class Storage:
 
     def __init__(self, place: str | os.PathLike[str]) -> None:
         self._sql = _library()
-        self._engine = _engine(self._sql, os.fspath(place))
         self._tables = _tables(self._sql)
         try:
+            self._engine = _engine(self._sql, os.fspath(place))
             with self._writing() as db:
                 self._tables.metadata.create_all(db)
                 versions = db.execute(self._sql.select(self._tables.collector.c.version)).scalars().all()
                 if not versions:
                     db.execute(self._tables.collector.insert().values(version=VERSION))
             fits = list(versions) in ([], [VERSION])
-        except self._sql.exc.SQLAlchemyError:
+        except (self._sql.exc.SQLAlchemyError, ImportError):  # the driver of another engine may be missing
             fits = False
         if not fits:
-            raise InvalidValue("this is no collector's database, or one of another version, or it cannot be written.")
+            raise InvalidValue("this is no collector's database, or one of another version, or it cannot be reached or written.")
 
     def campaigns(self) -> list[str]:
         """Hashes of all campaigns, in the order they were opened."""
