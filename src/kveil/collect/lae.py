@@ -52,6 +52,7 @@ class Preset:
 
     most_axes: int
     cut: float
+    cubes: float  # side of the cubes that near points share, over the distance that counts as near
     guesses: int | None = None
     levels: int | None = None
     scales: int | None = None
@@ -61,8 +62,8 @@ class Preset:
     lsh: Literal["grid", "ball"] = "grid"
 
 
-LITE = Preset(most_axes=3, cut=3.5, guesses=1, levels=4, scales=1, repeats=1)
-PAPER = Preset(most_axes=4, cut=3.0, hemisphere=True)
+LITE = Preset(most_axes=3, cut=3.5, cubes=2.0, guesses=1, levels=4, scales=1, repeats=1)
+PAPER = Preset(most_axes=4, cut=3.0, cubes=4.0, hemisphere=True)
 
 
 class Part(NamedTuple):
@@ -105,13 +106,13 @@ class Lae:
         return self.preset.scales or 1 + ceil(log2(self.n_axes**1.5 * sqrt(max(self.levels))))
 
     def n_repeats(self) -> int:
-        near = collision_chance(self.n_axes)
+        near = collision_chance(self.n_axes, self.preset.cubes)
         return self.preset.repeats or ceil(log(self.terms.k * max(self.levels) ** 2 / BETA) / near)
 
     def width(self, level: int, scale: int) -> float:
-        """Side of the cubes that near points share: twice the distance that counts as near."""
+        """Side of the cubes that near points share."""
         near = side(level) if self.preset.scales else 2.0**scale * side(level) / (self.n_axes * sqrt(max(self.levels)))
-        return 2 * near
+        return self.preset.cubes * near
 
     def _n_levels(self, guess: int) -> int:
         deepest = DEEPEST // self.n_axes
@@ -205,7 +206,7 @@ class Lae:
         received = answers.received(sums)
         if not received or not len(keys):
             return np.zeros((0, self.n_axes))
-        scale, near = terms.n / received, collision_chance(self.n_axes)
+        scale, near = terms.n / received, collision_chance(self.n_axes, self.preset.cubes)
         book = codebook(self.n_axes, terms.epsilon, hemisphere=self.preset.hemisphere)
         by_cost = BETA * self.opts[part.guess] / (side(part.level) ** 2 * terms.k * max(self.levels) ** 2 * self.n_axes)
         by_noise = NOISE_FACTOR * scale * sqrt(received * book.variance)
@@ -250,7 +251,7 @@ class Lae:
 
 
 @lru_cache(maxsize=64)
-def collision_chance(n_axes: int, apart: float = 1.0, width: float = 2.0) -> float:
+def collision_chance(n_axes: int, width: float, apart: float = 1.0) -> float:
     """That two points so far apart share a cube of a rotated grid: E prod (1 - apart |v_i| / width)+, v uniform on the sphere."""
     rng = np.random.default_rng(0)  # an integral, not a choice
     v = rng.standard_normal((200_000, n_axes))
