@@ -12,6 +12,7 @@ from kveil._version import __version__
 if TYPE_CHECKING:
     from kveil.kernel.ledger import Ledger
     from kveil.kernel.loss import Guarantee, PrivacyUnit
+    from kveil.models.local_kmeans import LocalKMeans
     from kveil.models.private_kmeans import PrivateKMeans
     from kveil.models.private_kmedian import PrivateKMedian
     from kveil.privatise.bounds import find_bounds
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Guarantee": "kveil.kernel.loss",
     "Ledger": "kveil.kernel.ledger",
+    "LocalKMeans": "kveil.models.local_kmeans",
     "PrivacyUnit": "kveil.kernel.loss",
     "PrivateKMeans": "kveil.models.private_kmeans",
     "PrivateKMedian": "kveil.models.private_kmedian",
@@ -33,8 +35,8 @@ _HOMES = {
 }
 
 __all__ = [
-    "Guarantee", "Ledger", "PrivacyUnit", "PrivateKMeans", "PrivateKMedian", "Release", "Source", "__version__", "find_bounds",
-    "inspect", "load", "read",
+    "Guarantee", "Ledger", "LocalKMeans", "PrivacyUnit", "PrivateKMeans", "PrivateKMedian", "Release", "Source", "__version__",
+    "find_bounds", "inspect", "load", "read",
 ]  # fmt: skip
 
 

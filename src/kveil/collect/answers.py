@@ -1,9 +1,9 @@
 """Answers of a round that are in memory: real reports, or the law of what they would add up to.
 
 `Drawn` decodes reports that devices made. `Foreseen` holds the points themselves and draws what reports would say, far quicker: a
-simulation, so nothing of it is private. Its laws are exact a key: support of a key is Bin(people with it, own) + Bin(others, other);
-a codeword's rank among all is drawn first, then its cosine with the vector by the law of order statistics, then the rest of
-it uniformly. Between keys it draws support independently, where real reports have correlations of the order of 1/M.
+simulation, so nothing of it is private. Its laws are exact a key: the support of a key is Bin(people with it, own) + Bin(others,
+other); a codeword's rank among all is drawn first, then its cosine with the vector by the law of order statistics, then the rest
+of it uniformly. Between keys it draws support independently; real reports on different keys are nearly, not quite, so.
 """
 
 from __future__ import annotations

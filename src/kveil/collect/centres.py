@@ -62,15 +62,16 @@ def counted(answers: Answers, query: Query, keys: Keys, terms: Terms) -> tuple[F
     return told.sums[:, 0] / sqrt(SHARE_OF_COUNT), float(told.sd[0]) / sqrt(SHARE_OF_COUNT)
 
 
-def moved(answers: Answers, query: Query, keys: Keys, terms: Terms) -> Moved:
+def moved(answers: Answers, query: Query, keys: Keys, terms: Terms, *, pull: bool = True, hemisphere: bool = False) -> Moved:
     """Each key's base, moved by the mean of its vectors: pulled back by as much as noise explains, and at most by rho."""
     d, rho = terms.n_columns, query.rho or 1.0
-    told = vector.released(answers.sums(query, keys), vector.codebook(d + 1, terms.epsilon))
+    told = vector.released(answers.sums(query, keys), vector.codebook(d + 1, terms.epsilon, hemisphere=hemisphere))
     received = answers.received(query)
     sums, counts = rho * told.sums[:, :d] / sqrt(SHARE_OF_POINT), told.sums[:, d] / sqrt(SHARE_OF_COUNT)
     sd_point = rho * sqrt(float((told.sd[:d] ** 2).mean()) / SHARE_OF_POINT)
     squares = np.maximum((sums**2).sum(axis=1), 1e-300)
     kept = np.maximum(0.0, 1 - d * sd_point**2 / squares)  # James-Stein, positive part: a step of noise alone is no step
+    kept = kept if pull else np.ones(len(keys))
     steps = sums / np.maximum(counts, max(FEWEST * received / query.n_keys, 1e-9))[:, None] * kept[:, None]
     lengths = np.linalg.norm(steps, axis=1)
     steps *= (np.minimum(lengths, rho) / np.maximum(lengths, 1e-300))[:, None]

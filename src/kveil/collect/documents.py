@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from kveil.collect.queries import LARGEST, MOST_CELLS, MOST_CENTRES, MOST_KEYS, MOST_VALUES, Floats32, Keys, Query
+from kveil.collect.queries import LARGEST, MOST_CELLS, MOST_CENTRES, MOST_KEYS, MOST_VALUES, Floats32, Fold, Keys, Query
 from kveil.errors import InvalidValue
 from kveil.partition.cells import DEEPEST, PublicMap
 from kveil.partition.lsh import BallLattice, Buckets, RotatedGrid
@@ -27,6 +27,8 @@ MOST_BYTES, MOST_WEIGHT = 2**24, 2**31
 def query_document(query: Query) -> Document:
     """The query as JSON holds it; fields that it does not need are left out."""
     document: Document = {name: getattr(query, name) for name in COMMON}
+    if query.fold is not None:
+        document["fold"] = {"seed": query.fold.seed, "bins": query.fold.bins, "bit": query.fold.bit}
     if query.buckets is not None:
         return document | _bucket_document(query.buckets)
     if query.depth is not None:
@@ -55,6 +57,9 @@ def read_query(document: Any, n_columns: int) -> Query:
         _refuse("key_rule", '"product" is for vectors')
     fields = RULES[rule](document, n_columns, kind)
     expected = {*COMMON, *fields.pop("_names")}
+    if "fold" in document and kind in FO:
+        expected.add("fold")
+        fields["fold"] = _fold(document["fold"])
     if set(document) != expected:
         _refuse("a query", f"must have exactly the fields {', '.join(sorted(expected))}")
     numbers: Document = {
@@ -151,6 +156,15 @@ RULES: dict[Any, Callable[[Any, int, str], Document]] = {
 }  # fmt: skip
 
 
+def _fold(given: Any) -> Fold:
+    if not isinstance(given, Mapping) or set(given) != {"seed", "bins", "bit"}:
+        _refuse("fold", "must have exactly seed, bins and bit")
+    bins = _integer(given, "bins", 1, 2**20)
+    if bins & (bins - 1):
+        _refuse("bins", "must be a power of 2")
+    return Fold(_integer(given, "seed", 0, 2**53 - 1), bins, _integer(given, "bit", 0, 63))
+
+
 def _bucket_document(buckets: Buckets) -> Document:
     lsh = buckets.lsh
     family = (
@@ -187,7 +201,7 @@ def _check_sizes(query: Query) -> None:
         _refuse("kappa", "must be 1 for a report on a key")
     if sum(len(some) for some in query.centres) > MOST_CENTRES:
         _refuse("centres", f"are more than {MOST_CENTRES}")
-    if not query.n_keys <= MOST_KEYS or (query.kind == "hrr" and (query.M != 2 or query.key_bits > 30)):
+    if not query.n_whole_keys <= MOST_KEYS or (query.kind == "hrr" and (query.M != 2 or query.key_bits > 30)):
         _refuse("the keys", "are too many, or M is not 2 for a Hadamard bit")
     if query.kind == "grr" and max(2, query.n_keys) != query.M:
         _refuse("M", "must be the number of keys")

@@ -37,6 +37,15 @@ def preferred(query: Query, points: Floats, seeds: hashing.Words) -> Integers:
 
 def keys_of(query: Query, points: Floats) -> Keys:
     """The key of every point."""
+    whole = whole_keys(query, points)
+    if query.fold is None:
+        return whole
+    bit = (whole >> np.uint64(query.fold.bit)) & np.uint64(1)
+    return (hashing.bins(query.fold.seed, whole, query.fold.bins) << np.uint64(1)) | bit
+
+
+def whole_keys(query: Query, points: Floats) -> Keys:
+    """The key of every point by the rule, before any folding."""
     if query.key_rule == "cell":
         return query.maps[0].cells(points, query.depth or 0)
     if query.key_rule == "bucket":

@@ -21,7 +21,7 @@ class Grid:
     """`depth`: bits of a cell; by default from the number of people, k and epsilon."""
 
     name = "grid"
-    shares = (1.0,)
+    shares: tuple[float, ...] = (1.0,)
 
     def __init__(self, terms: Terms, seed: bytes, depth: int | None = None) -> None:
         if terms.n_columns > 3:
@@ -44,7 +44,7 @@ def clustered(proxy: Proxy, k: int, rng: np.random.Generator) -> Outcome:
     cells = np.bincount(owner, minlength=k)
     return Outcome(
         centres,
-        counts=np.bincount(owner, proxy.weights, minlength=k),
+        counts=np.asarray(np.bincount(owner, proxy.weights, minlength=k), dtype=np.float64),
         count_sd=float(proxy.sd * np.sqrt(max(1, cells.max()))),
         padded=padded,
     )

@@ -14,7 +14,7 @@ from kveil.collect import _kernels
 Words = NDArray[np.uint64]
 Integers = NDArray[np.int64]
 
-OLH, SIGN, ROW, CODEBOOK, DIRECTION, BIT = range(1, 7)
+OLH, SIGN, ROW, CODEBOOK, DIRECTION, BIN = range(1, 7)
 
 
 def hashed(seeds: ArrayLike, tag: int, keys: ArrayLike) -> Words:
@@ -50,6 +50,11 @@ def parities(some: Words, others: Words) -> Integers:
     for half in (32, 16, 8, 4, 2, 1):  # numpy 1.26 has no bitwise_count
         common = common ^ (common >> np.uint64(half))
     return (common & np.uint64(1)).astype(np.int64)
+
+
+def bins(seed: int, keys: ArrayLike, n_bins: int) -> Words:
+    """The bin of every key under one public seed; n_bins is a power of 2."""
+    return hashed(np.uint64(seed), BIN, keys) & np.uint64(n_bins - 1)
 
 
 def uniforms(seeds: ArrayLike, tag: int) -> NDArray[np.float64]:

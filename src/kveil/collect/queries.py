@@ -33,6 +33,15 @@ LARGEST = 2.0**40  # of any published number; a device's arithmetic then stays f
 SHARE_OF_POINT, SHARE_OF_COUNT = 0.8, 0.2  # of the squared length of a report that carries a point and a one for counting
 
 
+@dataclass(frozen=True)
+class Fold:
+    """A key too large to be looked for, asked for in pieces: the bin it is hashed to, of a power of 2, and one of its bits."""
+
+    seed: int
+    bins: int
+    bit: int
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Query:
     """One question. A device forms a key of its point, perhaps a vector too, and reports one of `M` values, `kappa` preferred.
@@ -44,6 +53,7 @@ class Query:
     rho: for vectors but of buckets: the report carries (point - base)/rho, clipped to the unit ball, and a one for counting. The
         base is the nearest centre where centres lie among the points, the joint lift of a product's two centres, and else 0.
         A bucket's vector is the offset from the middle of its large cell instead, without a one.
+    fold: the key is 2 * bin + bit of the key by the rule.
     """
 
     id: int
@@ -58,10 +68,16 @@ class Query:
     lift: Floats32 | None = None
     rho: float | None = None
     buckets: Buckets | None = None
+    fold: Fold | None = None
 
     @property
     def n_keys(self) -> int:
         """Keys are 0 .. n_keys-1."""
+        return self.n_whole_keys if self.fold is None else 2 * self.fold.bins
+
+    @property
+    def n_whole_keys(self) -> int:
+        """The same before folding."""
         if self.key_rule == "cell":
             return 1 << (self.depth or 0)
         if self.key_rule == "bucket":

@@ -3,7 +3,7 @@
 From 5 columns on there are four rounds. Two random images of 4 dimensions give k seeds each; the pair of nearest seeds is a
 key, so that clusters which collide in one image are told apart by the other. Means of the points of each key, relative to where
 the images place it, give 1.5 k centres; means of residuals move them, the best k are kept, and residuals move those once
-more. The noise of a mean follows the length of what is reported, so residuals are cut to a radius that shrinks with what is known.
+more. The noise of a mean follows the length of what is reported, so residuals are cut to a radius that follows what is known.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def simulate(
 
 def cohort_ends(shares: tuple[float, ...]) -> Integers:
     """Where the cohorts of each round end, in 0 .. 65536."""
-    return np.rint(COHORTS * np.cumsum(shares)).astype(np.int64)
+    return np.asarray(np.rint(COHORTS * np.cumsum(shares)), dtype=np.int64)
 
 
 def exact_reports(

@@ -95,4 +95,4 @@ def _kept(answers: Answers, query: Query, terms: Terms, above: Level, *, z: floa
 def _by_parent(found: Level, above: Level) -> Floats:
     """People of all kept children of each cell above."""
     parent = np.searchsorted(above.keys, found.keys >> np.uint64(found.depth - above.depth))
-    return np.bincount(parent, found.people, minlength=len(above.keys))
+    return np.asarray(np.bincount(parent, found.people, minlength=len(above.keys)), dtype=np.float64)

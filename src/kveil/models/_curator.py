@@ -64,7 +64,7 @@ class CuratorModel(EuclideanClusterer, ABC):
         task = self._task(used, source.n_columns, source.unit, source.names, source.max_rows, is_sparse=source.is_sparse)
         method = self.methods[used](task)
         source.check(method.task.domain)
-        rng = _public_generator(self.random_state)
+        rng = public_generator(self.random_state)
         plan = method.plan()
         with self._reserve(plan) as ticket:  # the whole plan is spent here
             found = method.run(source, ticket, rng)
@@ -218,7 +218,7 @@ class CuratorModel(EuclideanClusterer, ABC):
         return tags
 
 
-def _public_generator(random_state: Any) -> np.random.Generator:
+def public_generator(random_state: Any) -> np.random.Generator:
     """A generator for public choices, from whatever scikit-learn takes as random_state, or a generator."""
     if isinstance(random_state, np.random.Generator):
         return random_state
