@@ -39,8 +39,8 @@ def test_depth_is_limited():
 @pytest.mark.parametrize(
     "text",
     [
-        b"", b"{", b'{"a": 1}', b'{"b":1,"a":2}', b'{"a":1,"a":1}', b'{"a":1.0}', b'{"a":1e3}', b"NaN", b"[Infinity]", b"null", b"-0",
-        b'"\\u0041"', '"é"'.encode(), b"\xff", b"[" * 100_000, b"1" * 5000, b'{"a":1}\n', b"9007199254740992",
+        b"", b"{", b'{"a": 1}', b'{"b":1,"a":2}', b'{"a":1,"a":1}', b'{"a":1.0}', b'{"a":1e3}', b"NaN", b"[Infinity]", b"null",
+        b"-0", b'"\\u0041"', '"é"'.encode(), b"\xff", b"[" * 100_000, b"1" * 5000, b'{"a":1}\n', b"9007199254740992",
     ],
     ids=lambda text: repr(text[:20]),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a device promises: one report a campaign, stored before it leaves, never more than its cap, and nothing told by how it answers."""
+"""What a device promises: one report a campaign, stored before it leaves; at most its cap; and nothing between the lines."""
 
 import os
 import sqlite3
@@ -7,12 +7,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from campaigns import KEY, OPEN, Unread, forged, make_campaign, make_collector, make_device, noon
+from campaigns import KEY, OPEN, Unread, forged, make_campaign, make_collector, make_device
 
 from kveil import testing
 from kveil.collect.client import LocalClient, Refusal
 from kveil.collect.encoding import preferred
 from kveil.collect.keys import Rotation, SigningKey
+from kveil.collect.ledger import LedgerFile
 from kveil.collect.manifest import Manifest
 from kveil.collect.report import Report, seeds
 from kveil.errors import InvalidValue, ManifestError
@@ -20,9 +21,10 @@ from kveil.kernel import exact
 from kveil.kernel.loss import response_weights
 
 STRANGE = {
-    "zero": [0.0, 0.0], "inside": [0.3, -0.2], "edge": [1.0, 0.0], "outside": [30.0, 4.0], "NaN": [np.nan, 0.1], "infinity": [np.inf, 0],
-    "huge": [1e308, -1e308], "tiny": [5e-324, 0], "None": None, "text": ["a", "b"], "three": [1, 2, 3], "empty": [], "a scalar": 7,
-    "ragged": [[1], [2, 3]], "complex": [1j, 0], "objects": [object(), 1], "raises": lambda: 1 / 0, "loads": lambda: [0.3, -0.2],
+    "zero": [0.0, 0.0], "inside": [0.3, -0.2], "edge": [1.0, 0.0], "outside": [30.0, 4.0], "NaN": [np.nan, 0.1],
+    "infinity": [np.inf, 0], "huge": [1e308, -1e308], "tiny": [5e-324, 0], "None": None, "text": ["a", "b"], "three": [1, 2, 3],
+    "empty": [], "a scalar": 7, "ragged": [[1], [2, 3]], "complex": [1j, 0], "objects": [object(), 1], "raises": lambda: 1 / 0,
+    "loads": lambda: [0.3, -0.2],
 }  # fmt: skip
 
 
@@ -216,14 +218,30 @@ def test_rows_of_the_ledger_are_neither_changed_nor_deleted(signed, tmp_path):
     db = sqlite3.connect(path, isolation_level=None)
     assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     attacks = [
-        "DELETE FROM spend", "UPDATE spend SET eps_num=0", "UPDATE spend SET report_blob=x'00'", "UPDATE spend SET day='2000-01-01'",
-        "INSERT OR REPLACE INTO spend SELECT * FROM spend", "UPDATE device SET quiet_until='2000-01-01'", "DELETE FROM device",
-        "INSERT INTO spend SELECT 9, campaign, 2, mode, 1, 1, 'x', x'00', 'prepared', day, send_at, 1 FROM spend",
+        "DELETE FROM spend", "UPDATE spend SET eps_num=0", "UPDATE spend SET report_blob=x'00'",
+        "UPDATE spend SET day='2000-01-01'", "INSERT OR REPLACE INTO spend SELECT * FROM spend",
+        "UPDATE device SET quiet_until='2000-01-01'", "DELETE FROM device",
+        "INSERT INTO spend SELECT 9, device, campaign, 2, mode, 1, 1, 'x', x'00', 'prepared', day, send_at, 1 FROM spend",
     ]  # fmt: skip
     for attack in attacks:
         with pytest.raises(sqlite3.IntegrityError):
             db.execute(attack)
     assert os.stat(path).st_mode & 0o077 == 0, "for the owner's eyes"
+
+
+def test_people_who_share_a_file_share_nothing_else(signed, tmp_path):
+    file = LedgerFile(tmp_path / "household.db")
+    people = [make_device(file, device_name=name) for name in ("ada", "ben", "cem")]
+    reports = [client.answer([signed], [0.5, 0.5]) for client in people[:2]]
+    assert len({report[4:20] for report in reports}) == 2
+    assert [client.remaining() for client in people] == [3, 3, 4]
+    assert [len(client.history()) for client in people] == [1, 1, 0]
+    header = Manifest.from_bytes(signed.body).header
+    assert len({client.cohort(header) for client in people}) > 1
+    assert make_device(file, device_name="ada").answer([signed], Unread()) == reports[0]
+    people[0].acknowledged(signed.hash)
+    assert [client.history()[0].state for client in people[:2]] == ["acked", "prepared"]
+    assert make_device(file, device_name="dan", is_first=False).answer([signed], Unread()).why == "budget"
 
 
 def test_keys_change_only_if_the_old_and_the_new_one_say_so(signed, tmp_path):
@@ -254,7 +272,8 @@ def test_keys_change_only_if_the_old_and_the_new_one_say_so(signed, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"key": "abc"}, {"key": None}, {"witnesses": ["x"]}, {"n_features": 0}, {"n_features": 1.5}, {"cap": 0}, {"cap": np.inf}],
+    "wrong",
+    [{"key": "abc"}, {"key": None}, {"witnesses": ["x"]}, {"n_features": 0}, {"n_features": 1.5}, {"cap": 0}, {"cap": np.inf}],
     ids=repr,
 )  # fmt: skip
 def test_a_client_that_cannot_work_is_not_made(wrong):
@@ -273,7 +292,7 @@ def test_a_file_that_is_no_ledger_is_refused(tmp_path):
 def test_a_ledger_that_cannot_be_written_refuses_before_the_point_is_read(signed, tmp_path):
     path = tmp_path / "device.db"
     client = make_device(path)
-    client._ledger._db.execute("PRAGMA busy_timeout=10")
+    client._ledger.file._db.execute("PRAGMA busy_timeout=10")
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     told = client.answer([signed], Unread())

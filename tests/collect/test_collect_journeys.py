@@ -1,4 +1,4 @@
-"""Devices and collectors that are killed with SIGKILL: nothing acknowledged is lost, nothing is drawn twice, and the end is the same.
+"""Devices and collectors that are killed with SIGKILL: nothing acknowledged is lost, nothing is drawn twice, the end is the same.
 
 Each test starts one process that has loaded everything and forks the ones that die: importing anew for each would take minutes.
 """
@@ -187,7 +187,7 @@ def decoding(place, campaign):
     return work
 
 def lived(work, until):
-    '''What was said: all of it by this process, or, with `until`, so many lines by a child and what it said until it was killed.'''
+    '''What was said: all of it by this process, or, with `until`, so many lines by a child and what it said until its end.'''
     said = []
     if not until:
         work(said.append)
@@ -223,7 +223,8 @@ def campaign_at(place, kills):
             campaign, manifest, state = last(place)
     collector = make_collector(place)
     with collector._storage._reading() as db:
-        rows = db.exec_driver_sql("SELECT manifest_hash, report_id, query, idx FROM report JOIN round ON round.id = round_id").all()
+        joined = "report JOIN round ON round.id = round_id"
+        rows = db.exec_driver_sql(f"SELECT manifest_hash, report_id, query, idx FROM {joined}").all()
         sums = db.exec_driver_sql("SELECT round_id, task, statistic FROM checkpoint WHERE is_done ORDER BY 1, 2").all()
     kept = Counter((name, Report(query, bytes(report_id), idx).to_bytes().hex()) for name, report_id, query, idx in rows)
     promised = Counter((name, report.hex()) for (name, _), report in acked.items())

@@ -1,4 +1,4 @@
-"""What a collector promises: a report counts once, only in its own round, and decoding ends with the same bytes however it went."""
+"""What a collector promises: a report counts once, in its own round; decoding ends with the same bytes however it goes."""
 
 import json
 import sqlite3
@@ -132,9 +132,9 @@ def test_steps_out_of_order_are_refused_and_change_nothing(collector, signed):
 
 
 BAD = [
-    {"epsilon": 0}, {"epsilon": 11}, {"epsilon": "1/3333333"}, {"epsilon": float("nan")}, {"epsilon": -1}, {"n": 0}, {"n_clusters": 0},
-    {"radius": 0}, {"radius": float("inf")}, {"center": [float("nan"), 0]}, {"center": []}, {"protocol": "best"}, {"name": ""},
-    {"name": "\n"}, {"min_reports": -1}, {"mode": "twice"}, {"center": [0] * 5},
+    {"epsilon": 0}, {"epsilon": 11}, {"epsilon": "1/3333333"}, {"epsilon": float("nan")}, {"epsilon": -1}, {"n": 0},
+    {"n_clusters": 0}, {"radius": 0}, {"radius": float("inf")}, {"center": [float("nan"), 0]}, {"center": []}, {"name": ""},
+    {"protocol": "best"}, {"name": "\n"}, {"min_reports": -1}, {"mode": "twice"}, {"center": [0] * 5},
 ]  # fmt: skip
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from kveil.collect import device
 from kveil.collect.encoding import into_domain
 from kveil.collect.keys import Rotation, is_key
-from kveil.collect.ledger import DeviceLedger, Spend
+from kveil.collect.ledger import DeviceLedger, LedgerFile, Spend
 from kveil.collect.manifest import COHORTS, Header, Manifest, Signed, verified
 from kveil.collect.queries import Floats, Query
 from kveil.collect.report import ID_BYTES, Report, seed
@@ -43,7 +43,7 @@ class Refusal:
 
 
 class LocalClient:
-    """The client on one device, with its ledger at `path` (None: in memory, for simulations and tests).
+    """The client on one device, with its ledger at `path` (None: in memory, for tests; or a `LedgerFile` that several share).
 
     Private:      the point.  Public: that and when the device answers, its cohort and sub-query, and all parameters.
     Neighbours:   any two points of the same person.
@@ -54,6 +54,7 @@ class LocalClient:
     key: the collector's public key, pinned: shipped with the application or given out of band.
     witnesses: keys that must have signed every manifest too, so that all devices are shown the same one.
     is_first: a missing file is a new device's. Otherwise it counts as lost, and the client stays quiet for 365 days.
+    device_name: tells people apart who share a file; each has a cap and a cohort of the own.
 
     >>> from kveil.collect.keys import SigningKey
     >>> client = LocalClient(None, n_features=2, key=SigningKey(bytes(32)).public, is_first=True)
@@ -63,13 +64,14 @@ class LocalClient:
 
     def __init__(
         self,
-        path: str | os.PathLike[str] | None,
+        path: str | os.PathLike[str] | LedgerFile | None,
         *,
         n_features: int,
         key: str,
         cap: float | Fraction = 4,
         witnesses: Collection[str] = (),
         is_first: bool = False,
+        device_name: str = "",
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         if not all(map(is_key, [key, *witnesses])):
@@ -78,7 +80,9 @@ class LocalClient:
             raise InvalidValue("a client needs n_features of at least 1 and a finite cap above 0: epsilon in 365 days.")
         self.n_features, self.cap, self.witnesses = n_features, Fraction(cap), frozenset(witnesses)
         self._key, self._clock = key, clock
-        self._ledger = DeviceLedger(path, device.secret_bytes(SECRET_BYTES), clock().date(), is_first=is_first)
+        file = path if isinstance(path, LedgerFile) else LedgerFile(path)
+        secret = device.secret_bytes(SECRET_BYTES)
+        self._ledger = DeviceLedger(file, device_name, secret, clock().date(), is_first=is_first)
 
     def answer(self, manifests: Sequence[Signed], point: Any | Callable[[], Any]) -> bytes | Refusal:
         """The report for the last of these rounds: stored first, and the same bytes however often it is asked for.
@@ -91,7 +95,7 @@ class LocalClient:
         """
         try:
             manifest, domain = self._checked(manifests)
-            with self._ledger.transaction() as db:
+            with self._ledger.file.transaction() as db:
                 spend, is_new = self._paid(manifest, domain, point)
                 if is_new:
                     self._ledger.insert(db, spend)
@@ -138,7 +142,8 @@ class LocalClient:
         self._ledger.rotate(serial, self.key, new)
 
     def close(self) -> None:
-        self._ledger.close()
+        """Close the ledger's file, for everyone who shares it."""
+        self._ledger.file.close()
 
     def __enter__(self) -> Self:
         return self

@@ -20,26 +20,31 @@ from typing import Any, NamedTuple
 
 from kveil.errors import BudgetError, BudgetExceeded, InvalidValue
 
+VERSION = 1
 WINDOW = timedelta(days=365)
 STATES = ("prepared", "sent", "acked")
+COLUMNS = "campaign, round, mode, eps_num, eps_den, manifest_hash, report_blob, state, day, send_at, secure"
 
 SCHEMA = """
-CREATE TABLE device(one INTEGER PRIMARY KEY CHECK(one=1), version INTEGER NOT NULL, secret BLOB NOT NULL,
-  quiet_until TEXT NOT NULL);;
-CREATE TABLE spend(id INTEGER PRIMARY KEY AUTOINCREMENT, campaign TEXT NOT NULL, round INTEGER NOT NULL, mode TEXT NOT NULL,
-  eps_num INTEGER NOT NULL CHECK(eps_num>=0), eps_den INTEGER NOT NULL CHECK(eps_den>0), manifest_hash TEXT NOT NULL UNIQUE,
-  report_blob BLOB NOT NULL, state TEXT NOT NULL CHECK(state IN ('prepared','sent','acked')), day TEXT NOT NULL,
-  send_at TEXT NOT NULL, secure INTEGER NOT NULL, UNIQUE(campaign, round));;
-CREATE UNIQUE INDEX one_answer ON spend(campaign) WHERE mode<>'all_rounds';;
-CREATE TABLE rotation(serial INTEGER PRIMARY KEY, old TEXT NOT NULL, new TEXT NOT NULL);;
+CREATE TABLE device(name TEXT PRIMARY KEY, version INTEGER NOT NULL, secret BLOB NOT NULL, quiet_until TEXT NOT NULL);;
+CREATE TABLE spend(id INTEGER PRIMARY KEY AUTOINCREMENT, device TEXT NOT NULL, campaign TEXT NOT NULL, round INTEGER NOT NULL,
+  mode TEXT NOT NULL, eps_num INTEGER NOT NULL CHECK(eps_num>=0), eps_den INTEGER NOT NULL CHECK(eps_den>0),
+  manifest_hash TEXT NOT NULL, report_blob BLOB NOT NULL, state TEXT NOT NULL CHECK(state IN ('prepared','sent','acked')),
+  day TEXT NOT NULL, send_at TEXT NOT NULL, secure INTEGER NOT NULL, UNIQUE(device, campaign, round));;
+CREATE UNIQUE INDEX one_answer ON spend(device, campaign) WHERE mode<>'all_rounds';;
+CREATE TABLE rotation(device TEXT NOT NULL, serial INTEGER NOT NULL, old TEXT NOT NULL, new TEXT NOT NULL,
+  PRIMARY KEY(device, serial));;
 CREATE TRIGGER keep BEFORE DELETE ON spend BEGIN SELECT RAISE(ABORT,'spends are never deleted'); END;;
 CREATE TRIGGER fixed BEFORE UPDATE ON spend WHEN NOT ((OLD.state='prepared' OR NEW.state='acked') AND NEW.state<>'prepared' AND
-  NEW.id=OLD.id AND NEW.campaign=OLD.campaign AND NEW.round=OLD.round AND NEW.mode=OLD.mode AND NEW.eps_num=OLD.eps_num AND
-  NEW.eps_den=OLD.eps_den AND NEW.manifest_hash=OLD.manifest_hash AND NEW.report_blob=OLD.report_blob AND NEW.day=OLD.day AND
-  NEW.send_at=OLD.send_at AND NEW.secure=OLD.secure) BEGIN SELECT RAISE(ABORT,'spends are never changed'); END;;
-CREATE TRIGGER once BEFORE INSERT ON spend WHEN NEW.state<>'prepared' OR EXISTS(SELECT 1 FROM spend WHERE id=NEW.id OR
-  manifest_hash=NEW.manifest_hash OR campaign=NEW.campaign AND (round=NEW.round OR mode<>'all_rounds'))
+  NEW.id=OLD.id AND NEW.device=OLD.device AND NEW.campaign=OLD.campaign AND NEW.round=OLD.round AND NEW.mode=OLD.mode AND
+  NEW.eps_num=OLD.eps_num AND NEW.eps_den=OLD.eps_den AND NEW.manifest_hash=OLD.manifest_hash AND NEW.report_blob=OLD.report_blob
+  AND NEW.day=OLD.day AND NEW.send_at=OLD.send_at AND NEW.secure=OLD.secure)
+  BEGIN SELECT RAISE(ABORT,'spends are never changed'); END;;
+CREATE TRIGGER once BEFORE INSERT ON spend WHEN NEW.state<>'prepared' OR EXISTS(SELECT 1 FROM spend WHERE id=NEW.id) OR
+  EXISTS(SELECT 1 FROM spend WHERE device=NEW.device AND campaign=NEW.campaign AND (round=NEW.round OR mode<>'all_rounds'))
   BEGIN SELECT RAISE(ABORT,'a round is answered once'); END;;
+CREATE TRIGGER once_device BEFORE INSERT ON device WHEN EXISTS(SELECT 1 FROM device WHERE name=NEW.name)
+  BEGIN SELECT RAISE(ABORT,'a device is made once'); END;;
 CREATE TRIGGER fixed_device BEFORE UPDATE ON device BEGIN SELECT RAISE(ABORT,'a device is never changed'); END;;
 CREATE TRIGGER keep_device BEFORE DELETE ON device BEGIN SELECT RAISE(ABORT,'a device is never deleted'); END;
 """
@@ -103,10 +108,10 @@ class Book:
         return [spend for spend in self.spends if spend.day > today - WINDOW]
 
 
-class DeviceLedger:
-    """The file of one device. `secret` is for a new file; `is_first` says that none was lost, so that it may answer at once."""
+class LedgerFile:
+    """The SQLite file (None: memory) of one device, or of several people, who have nothing in common but the file."""
 
-    def __init__(self, path: str | os.PathLike[str] | None, secret: bytes, today: date, *, is_first: bool) -> None:
+    def __init__(self, path: str | os.PathLike[str] | None) -> None:
         self._pid, self._lock = os.getpid(), threading.RLock()
         try:
             self._db = _connect(path)
@@ -114,15 +119,12 @@ class DeviceLedger:
                 if not db.execute("SELECT 1 FROM sqlite_master").fetchone():  # of two makers the second finds it made
                     for statement in SCHEMA.split(";;"):
                         db.execute(statement)
-                    quiet = today if is_first else today + WINDOW
-                    db.execute("INSERT INTO device VALUES (1, 1, ?, ?)", (secret, quiet.isoformat()))
-                version, own, quiet_until = db.execute("SELECT version, secret, quiet_until FROM device").fetchone()
-            known = version == 1
-        except (sqlite3.DatabaseError, BudgetError, TypeError):
+                versions = db.execute("SELECT DISTINCT version FROM device").fetchall()
+            known = versions in ([], [(VERSION,)])
+        except (sqlite3.DatabaseError, BudgetError):
             known = False
         if not known:
             raise InvalidValue("this is no ledger of a device, or one of another version, or its place cannot be written.")
-        self.secret, self.quiet_until = bytes(own), date.fromisoformat(quiet_until)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -140,45 +142,57 @@ class DeviceLedger:
                 if self._db.in_transaction:
                     self._db.rollback()
 
+    def rows(self, sql: str, *terms: Any) -> list[Any]:
+        """What a query finds."""
+        with self._lock:
+            return self._db.execute(sql, terms).fetchall()
+
     def close(self) -> None:
         self._db.close()
 
+
+class DeviceLedger:
+    """The rows of one device. `secret` is for a new one; `is_first` says that none was lost, so that it may answer at once."""
+
+    def __init__(self, file: LedgerFile, name: str, secret: bytes, today: date, *, is_first: bool) -> None:
+        self.file, self.name = file, name
+        quiet = today if is_first else today + WINDOW
+        with file.transaction() as db:
+            if not db.execute("SELECT 1 FROM device WHERE name=?", (name,)).fetchone():
+                db.execute("INSERT INTO device VALUES (?,?,?,?)", (name, VERSION, secret, quiet.isoformat()))
+        ((own, until),) = file.rows("SELECT secret, quiet_until FROM device WHERE name=?", name)
+        self.secret, self.quiet_until = bytes(own), date.fromisoformat(until)
+
     def insert(self, db: sqlite3.Connection, spend: Spend) -> None:
         """Within a transaction that checked what is left."""
-        epsilon = spend.epsilon
-        db.execute(
-            "INSERT INTO spend(campaign, round, mode, eps_num, eps_den, manifest_hash, report_blob, state, day, send_at, secure) "
-            "VALUES (?,?,?,?,?,?,?,?,?,?,?)",
-            (*spend[:3], epsilon.numerator, epsilon.denominator, *spend[4:7], spend.day.isoformat(), spend.send_at.isoformat(),
-             int(spend.secure)),
-        )  # fmt: skip
+        values = [*spend[:3], spend.epsilon.numerator, spend.epsilon.denominator, *spend[4:7]]
+        times = [spend.day.isoformat(), spend.send_at.isoformat(), int(spend.secure)]
+        marks = ",".join("?" * 12)
+        db.execute(f"INSERT INTO spend(device, {COLUMNS}) VALUES ({marks})", [self.name, *values, *times])
 
     def move(self, manifest_hash: str, state: str) -> None:
         """Note that a report was sent, or acknowledged. Bookkeeping: the bytes stay."""
         earlier = STATES[: STATES.index(state)]
         marks = ",".join("?" * len(earlier))
-        with self.transaction() as db:
-            terms = (state, manifest_hash, *earlier)
-            db.execute(f"UPDATE spend SET state=? WHERE manifest_hash=? AND state IN ({marks})", terms)
+        with self.file.transaction() as db:
+            terms = (state, self.name, manifest_hash, *earlier)
+            db.execute(f"UPDATE spend SET state=? WHERE device=? AND manifest_hash=? AND state IN ({marks})", terms)
 
     def book(self) -> Book:
         """All rows."""
-        names = "campaign, round, mode, eps_num, eps_den, manifest_hash, report_blob, state, day, send_at, secure"
-        with self._lock:
-            rows = self._db.execute(f"SELECT {names} FROM spend ORDER BY id").fetchall()
+        rows = self.file.rows(f"SELECT {COLUMNS} FROM spend WHERE device=? ORDER BY id", self.name)
         return Book(tuple(_spend(*row) for row in rows), self.quiet_until)
 
     def rotations(self) -> list[tuple[int, str, str]]:
         """Changes of the trusted key, in order: serial, old, new."""
-        with self._lock:
-            return self._db.execute("SELECT serial, old, new FROM rotation ORDER BY serial").fetchall()
+        return self.file.rows("SELECT serial, old, new FROM rotation WHERE device=? ORDER BY serial", self.name)
 
     def rotate(self, serial: int, old: str, new: str) -> None:
-        with self.transaction() as db:
-            last = db.execute("SELECT COALESCE(MAX(serial), 0) FROM rotation").fetchone()[0]
-            if serial <= last:
+        with self.file.transaction() as db:
+            asked = "SELECT COALESCE(MAX(serial), 0) FROM rotation WHERE device=?"
+            if serial <= db.execute(asked, (self.name,)).fetchone()[0]:
                 raise InvalidValue("this change of keys is older than one that this device has made. Nothing was changed.")
-            db.execute("INSERT INTO rotation VALUES (?,?,?)", (serial, old, new))
+            db.execute("INSERT INTO rotation VALUES (?,?,?,?)", (self.name, serial, old, new))
 
 
 def _spend(campaign: str, number: int, mode: str, num: int, den: int, *rest: Any) -> Spend:
