@@ -162,14 +162,13 @@ class LocalClient:
         header, today = manifest.header, self._ledger.book().today(self._clock().date())
         if header.n_columns != self.n_features:
             raise ManifestError("the campaign asks for points of another number of features than this device has.")
-        domain = Ball(header.center.astype(np.float64), header.radius)
         if not manifest.not_before <= today <= manifest.not_after:
             when = f"from {manifest.not_before} to {manifest.not_after}"
             raise _Refused("not now", f"the round is open {when}. Nothing was charged.")
         low, high = header.cohorts[manifest.number - 1]
         if not low <= self.cohort(header) <= high:
             raise _Refused("not asked", "another part of the devices answers in this round. Nothing was charged.")
-        return manifest, domain
+        return manifest, Ball(header.center.astype(np.float64), header.radius)
 
     def _paid(self, manifest: Manifest, domain: Ball, point: Any) -> tuple[Spend, bool]:
         """The report that was made for this very manifest, or a new one if that can be paid; and whether it is new."""

@@ -11,12 +11,12 @@ import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum
-from math import log
-from typing import Literal
+from math import log, sqrt
+from typing import Literal, Self
 
 import numpy as np
 
-from kveil.collect.campaign import Campaign, Result, protocol_of
+from kveil.collect.campaign import Campaign, Result, forecast, promise, protocol_of
 from kveil.collect.decode import CHUNK, StoredAnswers
 from kveil.collect.keys import SigningKey
 from kveil.collect.manifest import FIRST, Header, Manifest, Signed
@@ -147,6 +147,12 @@ class Collector:
         """Let go of the storage."""
         self._storage.dispose()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.dispose()
+
     def _rounds(self, campaign: str) -> list[StoredRound]:
         rounds = self._storage.rounds(campaign)
         if not rounds:
@@ -181,19 +187,36 @@ class Collector:
     def _result(self, header: Header, rounds: list[StoredRound], outcome: Outcome) -> Result:
         a, b = response_weights(header.epsilon_of(1))
         received = [self._storage.received(one.id) for one in rounds]
-        sizes = [len(_manifest(one).queries) for one in rounds]
+        manifests = [_manifest(one) for one in rounds]
         return Result(
             campaign=header.campaign,
+            protocol=header.method,
             manifests=tuple(one.manifest_hash for one in rounds),
             centers=header.center.astype(np.float64) + header.radius * outcome.centres,
             counts=outcome.counts,
             count_sd=outcome.count_sd,
             sd=None if outcome.sd is None else header.radius * outcome.sd,
-            reports=tuple(tuple(told.get(i, 0) for i in range(size)) for told, size in zip(received, sizes, strict=True)),
+            reports=tuple(
+                tuple(told.get(query.id, 0) for query in one.queries) for told, one in zip(received, manifests, strict=True)
+            ),
             epsilon=log(a / b) * (header.n_rounds if header.mode == "all_rounds" else 1),
             padded=outcome.padded,
-            warnings=outcome.notes,
+            warnings=(*outcome.notes, *_warnings(manifests[-1], outcome)),
+            guarantee=promise(header, [sum(told.values()) for told in received]),
         )
+
+
+def _warnings(last: Manifest, outcome: Outcome) -> list[str]:
+    """What was to be expected beforehand, and what the noise in the result itself says; functions of reports."""
+    header, rho = last.header, last.queries[0].rho
+    expected = forecast(header.method, header.n, header.k, header.n_columns, header.epsilon_of(1))
+    told = [f"expected: {text}" for text in expected.warnings]
+    if outcome.sd is not None and rho is not None:
+        lost = np.count_nonzero(outcome.sd * sqrt(header.n_columns) > rho / 2)
+        told += (
+            [f"noise_dominated: {lost} of the centres, whose noise is more than half of their clusters' radius."] if lost else []
+        )
+    return told + ([f"padded: {outcome.padded} of the centres are mere filling."] if outcome.padded else [])
 
 
 def _manifest(stored: StoredRound) -> Manifest:
