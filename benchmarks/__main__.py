@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-ALL = ("import_time", "samplers", "selection", "lloyd_speed", "tree_speed", "parquet_memory", "utility", "null")
+ALL = ("import_time", "samplers", "selection", "lloyd_speed", "tree_speed", "parquet_memory", "utility", "null", "local")
 
 
 def main() -> int:
