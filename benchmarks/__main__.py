@@ -3,7 +3,9 @@
 import sys
 from importlib import import_module
 
-ALL = ("import_time", "samplers", "selection", "lloyd_speed", "tree_speed", "parquet_memory", "utility", "null", "collect")
+ALL = (
+    "import_time", "samplers", "selection", "lloyd_speed", "tree_speed", "parquet_memory", "utility", "null", "local", "collect",
+)  # fmt: skip
 
 
 def main() -> int:

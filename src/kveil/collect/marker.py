@@ -30,11 +30,6 @@ def mark(levels: Sequence[Level], thresholds: Sequence[float], n_axes: int) -> l
     return heavy
 
 
-def is_medium(cells: Keys, above: Keys, here: Keys, n_axes: int) -> np.ndarray:
-    """Whether cells are light children of heavy ones."""
-    return np.asarray(contains(above, cells >> np.uint64(n_axes)) & ~contains(here, cells))
-
-
 def least_people(level: int, opt: float, k: int, noise_floor: float) -> float:
     """People that a heavy cell of a level has, if the optimal cost is `opt`: never below what noise alone may show."""
     return max(noise_floor, THETA * opt / (k * side(level) ** 2))

@@ -59,7 +59,7 @@ def clone_delta(central: float, epsilon: float, n: int) -> float:
     """Hockey-stick divergence between (A + B, C - A + 1 - B) and its mirror image.
 
     C ~ Bin(n-1, e**-epsilon) others look like one of the two inputs, A ~ Bin(C, 1/2) like the first, B ~ Bern(p), p =
-    e**epsilon/(1 + e**epsilon). Given C = c the ratio of the laws grows with the first count x, so the worst event is x >= x0, where
+    e**epsilon/(1 + e**epsilon). Given C = c the ratio of the laws grows with the first count x: the worst event is x >= x0, where
     x / (c - x + 1) = (e**central p - (1 - p)) / (p - e**central (1 - p)). One more clone is a step that knows no input, so the
     divergence falls with c: a block of values of C counts as its least, which bounds the sum from above.
     """

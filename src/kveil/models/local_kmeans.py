@@ -49,8 +49,8 @@ class LocalKMeans(EuclideanClusterer):
     random_state: public choices (cohorts, maps, ids); with "fast" the devices' own coins, too.
 
     May be shared after fit, with devices="exact": `cluster_centers_`, `cluster_weights_` (noisy shares, or None),
-    `cluster_errors_` (standard errors, or None), `method_`, `guarantee_`, `plan_` (what was to be expected), `release_`, `n_features_in_`,
-    `feature_names_in_`. With "fast" they are a simulation's.
+    `cluster_errors_` (standard errors, or None), `method_`, `guarantee_`, `plan_` (what was to be expected), `release_`,
+    `n_features_in_`, `feature_names_in_`. With "fast" they are a simulation's.
 
     Private:      each row, from everyone but its own device.  Public: parameters, the number of rows, who answers which round.
     Neighbours:   any two values of one row.
@@ -95,9 +95,7 @@ class LocalKMeans(EuclideanClusterer):
         domain = self._domain_of(source.n_columns)
         k, epsilon = check_clusters(self.n_clusters, source.n_columns), self._epsilon()
         if source.is_sparse or source.unit.kind != "record":
-            raise InvalidValue(
-                "a device holds one dense row of one person: give dense rows, and reduce people to one row before."
-            )
+            raise InvalidValue("a device holds one row of one person: give dense rows, not sparse ones, and one row a person.")
         check_choice("devices", self.devices, ("fast", "exact"))
         points = _points(source, domain)
         n = max(1, len(points))

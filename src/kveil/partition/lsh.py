@@ -134,14 +134,19 @@ class Buckets:
         """Key and offset over `radius` of every point; 0 and 0 where it is in no medium cell."""
         image = self.map.image(points)
         cells = self.map.image_cells(image, self.level * self.map.n_axes)
-        is_medium = contains(self.above, cells >> np.uint64(self.map.n_axes)) & ~contains(self.here, cells)
+        medium = is_medium(cells, self.above, self.here, self.map.n_axes)
         large = self.large
         tops = cells >> np.uint64(self.map.n_axes * (self.level - self.top))
         rank = np.minimum(np.searchsorted(large, tops), max(0, len(large) - 1))
         offsets = image - self.map.middles(tops, self.top * self.map.n_axes)
         code = rank * self.lsh.n_buckets(self.reach) + self.lsh.buckets(offsets, self.reach)
-        keys = np.where(is_medium, 1 + code, 0).astype(np.uint64)
-        return keys, np.where(is_medium[:, None], offsets / self.radius, 0.0)
+        keys = np.where(medium, 1 + code, 0).astype(np.uint64)
+        return keys, np.where(medium[:, None], offsets / self.radius, 0.0)
+
+
+def is_medium(cells: Keys, above: Keys, here: Keys, n_axes: int) -> NDArray[np.bool_]:
+    """Whether cells are light children of heavy ones; `above` and `here` list the heavy cells of two levels, ascending."""
+    return contains(above, cells >> np.uint64(n_axes)) & ~contains(here, cells)
 
 
 def contains(ordered: Keys, keys: Keys) -> NDArray[np.bool_]:
