@@ -8,11 +8,14 @@ import pytest
 from campaigns import KEY, OPEN, make_campaign, make_collector, make_device, noon
 
 from kveil import testing
+from kveil.collect.answers import Drawn
 from kveil.collect.campaign import Result
 from kveil.collect.collector import MOST_AT_ONCE, Collector, Status
+from kveil.collect.decode import StoredAnswers
 from kveil.collect.keys import SigningKey
 from kveil.collect.manifest import Manifest, Signed
-from kveil.collect.report import Report
+from kveil.collect.rehearse import rehearse
+from kveil.collect.report import Report, seeds
 from kveil.collect.storage import Checkpoint
 from kveil.errors import InvalidValue
 
@@ -253,6 +256,50 @@ def test_a_checkpoint_of_another_manifest_does_not_count(tmp_path):
     collector._storage.checkpoint = poisoned
     collector.next_manifest(campaign)
     assert collector.result(campaign).to_json() == told
+
+
+KINDS = [("olh", "grid", 2, 1), ("grr", "grid", 1, 4), ("hrr", "grid", 3, "1/2"), ("vec", "lma", 5, 2)]
+
+
+@pytest.mark.parametrize(("kind", "protocol", "columns", "epsilon"), KINDS)
+def test_stored_reports_are_decoded_as_reports_in_memory_are(kind, protocol, columns, epsilon):
+    collector = make_collector(chunk=16)
+    terms = {"protocol": protocol, "center": [0] * columns, "epsilon": epsilon, "n": 1000}
+    signed = collector.open(make_campaign(**terms), *OPEN)
+    manifest = Manifest.from_bytes(signed.body)
+    reports = [Report.from_bytes(report) for report in made_up(manifest, np.random.default_rng(3))]
+    collector.submit_many(signed.hash, [report.to_bytes() for report in reports])
+    (stored_round,) = collector._storage.rounds(manifest.header.campaign)
+    kept = StoredAnswers(collector._storage, stored_round, manifest, 16)
+    per_query = {query.id: [report for report in reports if report.query == query.id] for query in manifest.queries}
+    arrays = {
+        number: (seeds(signed.hash, [one.report_id for one in some]), np.array([one.index for one in some], dtype=np.int64))
+        for number, some in per_query.items()
+    }
+    drawn = Drawn(arrays, columns)
+    assert kind in {query.kind for query in manifest.queries}
+    for query in manifest.queries:
+        keys = np.arange(min(query.n_keys, 64), dtype=np.uint64)
+        assert kept.received(query) == drawn.received(query) == len(per_query[query.id])
+        if query.kind == "vec":
+            ours, theirs = kept.sums(query, keys, 1), drawn.sums(query, keys, 1)
+            assert np.array_equal(ours.sums, theirs.sums)
+            assert np.array_equal(ours.squares, theirs.squares)
+        else:
+            assert np.array_equal(kept.support(query, keys), drawn.support(query, keys))
+    collector.dispose()
+
+
+@pytest.mark.parametrize(("protocol", "columns"), [("lae", 3), ("lae-ball", 2), ("lma", 5), ("grid", 1)])
+def test_every_protocol_goes_over_the_wire(protocol, columns):
+    """Whatever queries it asks, devices accept them and answer, and the collector ends with k finite centres in the domain."""
+    points = np.random.default_rng(0).uniform(-0.5, 0.5, (40, columns))
+    played = rehearse(points, make_campaign(n=40, protocol=protocol, center=[0] * columns, epsilon=4))
+    assert sum(played.answered) == 40
+    assert played.result.centers.shape == (2, columns)
+    assert (np.linalg.norm(played.result.centers, axis=1) <= 1 + 1e-6).all()
+    assert played.result.guarantee.trust == "local"
+    assert played.result.guarantee.epsilon == 4
 
 
 def test_real_devices_find_two_places(tmp_path):

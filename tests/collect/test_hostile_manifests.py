@@ -6,6 +6,8 @@ import json
 import numpy as np
 import pytest
 from campaigns import KEY, OPEN, Unread, forged, make_campaign, make_collector, make_device, noon
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from kveil.collect import canonical
 from kveil.collect.client import Refusal
@@ -282,3 +284,31 @@ def test_the_clock_decides_by_days(signed):
     assert isinstance(make_device(clock=noon(31)).answer([signed], [0, 0]), bytes)
     assert make_device(clock=noon(1, 2)).answer([signed], Unread()).why == "not now"
     assert make_device(clock=noon(31, 12, 2029)).answer([signed], Unread()).why == "not now"
+
+
+def places_of(data, path=()):
+    """Every place in a JSON value."""
+    yield path
+    inner = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for step, entry in inner:
+        yield from places_of(entry, (*path, step))
+
+
+anything = st.sampled_from(
+    [0, 1, -1, 2, 255, 2**31, 2**53 - 1, True, "", "0", "AAAA", "AACAfw==", "x" * 300, [], [0], [[]], {}, {"a": 1}, [1] * 5000]
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data(), value=anything)
+def test_a_device_survives_whatever_is_put_anywhere_into_a_signed_manifest(rounds, data, value):
+    """It answers with 22 bytes or refuses; nothing is raised, and a refusal leaves no trace."""
+    true, _ = rounds
+    number = data.draw(st.sampled_from([1, 2]))
+    client = of_round(number, true)
+    places = [path for path in places_of(json.loads(true[number - 1].body)) if path]
+    path = data.draw(st.sampled_from(places))
+    told = client.answer([*true[: number - 1], forged(true[number - 1], put(value, *path))], [0.1] * 4)
+    assert isinstance(told, Refusal | bytes)
+    assert len(client.history()) == isinstance(told, bytes)
+    assert not isinstance(told, bytes) or len(told) == 22
