@@ -105,6 +105,47 @@ def test_a_closed_round_takes_nothing_new_and_still_knows_what_it_has(collector,
     assert collector.submit(signed.hash, a_report(2)) is Status.CLOSED
 
 
+def test_a_report_that_was_sent_to_another_round_of_the_campaign_is_not_stored_again(collector):
+    first = collector.open(make_campaign(protocol="refine", epsilon=4), *OPEN)
+    (campaign,) = collector.campaigns()
+    collector.submit_many(first.hash, [a_report(1), a_report(2)])
+    collector.close(campaign)
+    second = collector.next_manifest(campaign, *OPEN)
+    assert collector.submit(second.hash, a_report(1)) is Status.DIFFERENT
+    assert collector.submit(first.hash, a_report(1)) is Status.SAME
+    assert collector.submit(first.hash, a_report(3)) is Status.CLOSED
+    assert collector.submit(second.hash, a_report(3)) is Status.NEW
+    assert len(stored(collector)) == 3
+    other = collector.open(make_campaign(name="another"), *OPEN)
+    assert collector.submit(other.hash, a_report(1)) is Status.NEW, "another campaign: there it is noise, as anyone could send"
+
+
+def test_witnesses_are_kept_with_the_manifest(collector, signed):
+    witness = SigningKey(bytes([5] * 32))
+    with pytest.raises(InvalidValue, match="no signature"):
+        collector.witness(signed.hash, witness.public, b"x" * 64)
+    with pytest.raises(InvalidValue, match="no such round"):
+        collector.witness("ab" * 32, witness.public, witness.sign(signed.body))
+    collector.witness(signed.hash, witness.public, witness.sign(signed.body))
+    chain = collector.manifests(collector.campaigns()[0])
+    assert isinstance(make_device(witnesses=[witness.public]).answer(chain, [0, 0]), bytes)
+
+
+@pytest.mark.parametrize(("protocol", "columns"), [("grid", 2), ("refine", 5), ("lma", 5), ("lae", 2)])
+def test_a_campaign_that_nobody_answers_ends_with_centres_and_plain_json(protocol, columns):
+    collector = make_collector()
+    collector.open(make_campaign(protocol=protocol, center=[0] * columns, min_reports=0), *OPEN)
+    (campaign,) = collector.campaigns()
+    while collector.state(campaign)[1] != "done":
+        collector.close(campaign)
+        collector.next_manifest(campaign, *OPEN)
+    result = collector.result(campaign)
+    assert np.isfinite(result.centers).all()
+    assert "Infinity" not in result.to_json()
+    assert "NaN" not in result.to_json()
+    collector.dispose()
+
+
 def test_a_round_waits_for_the_reports_that_its_manifest_promises(collector):
     signed = collector.open(make_campaign(min_reports=3), *OPEN)
     (campaign,) = collector.campaigns()

@@ -273,11 +273,15 @@ def test_other_strange_radii_are_answered_with_the_same_length(rounds, rho, poin
 def test_witnesses_must_have_signed_what_a_device_is_shown(signed):
     witness, other = SigningKey(bytes([1] * 32)), SigningKey(bytes([2] * 32))
     client = make_device(witnesses=[witness.public])
-    for shown in (signed, signed.witnessed(other), Signed(signed.body, signed.signature, {witness.public: b"x" * 64})):
+    by_other = signed.witnessed(other.public, other.sign(signed.body))
+    for shown in (signed, by_other, Signed(signed.body, signed.signature, {witness.public: b"x" * 64})):
         told = client.answer([shown], Unread())
         assert isinstance(told, Refusal)
         assert "witness" in told.reason
-    assert isinstance(client.answer([Signed.from_bytes(signed.witnessed(witness).to_bytes())], [0, 0]), bytes)
+    with pytest.raises(InvalidValue, match="no signature"):
+        signed.witnessed(witness.public, other.sign(signed.body))
+    seen = signed.witnessed(witness.public, witness.sign(signed.body))
+    assert isinstance(client.answer([Signed.from_bytes(seen.to_bytes())], [0, 0]), bytes)
 
 
 def test_the_clock_decides_by_days(signed):

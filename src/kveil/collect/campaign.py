@@ -127,7 +127,7 @@ class Result:
     def to_json(self) -> str:
         """The same text for the same result."""
         plain = {**vars(self), "guarantee": json.loads(self.guarantee.to_json())}
-        return json.dumps(plain, sort_keys=True, default=np.ndarray.tolist)
+        return json.dumps(plain, sort_keys=True, allow_nan=False, default=np.ndarray.tolist)
 
     @classmethod
     def from_json(cls, text: str) -> Self:

@@ -15,9 +15,9 @@ import numpy as np
 
 from kveil.collect import device
 from kveil.collect.encoding import into_domain
-from kveil.collect.keys import Rotation, is_key
+from kveil.collect.keys import Rotation, is_key, require_signatures
 from kveil.collect.ledger import DeviceLedger, LedgerFile, Spend
-from kveil.collect.manifest import COHORTS, Header, Manifest, Signed, verified
+from kveil.collect.manifest import Header, Manifest, Signed, verified
 from kveil.collect.queries import Floats, Query
 from kveil.collect.report import ID_BYTES, Report, seed
 from kveil.errors import BudgetError, InvalidValue, KveilError, ManifestError
@@ -29,7 +29,7 @@ Why = Literal["manifest", "budget", "not now", "not asked", "answered"]
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a device does not answer. It knows nothing of the point, which was not read, and nothing was charged.
+    """Why a device does not answer. It says nothing of the point, nothing left the device, and nothing was charged.
 
     why: "manifest" (not signed, damaged, not allowed), "budget" (the cap, or the ledger itself), "not now" (the round's dates),
     "not asked" (another cohort's turn: the usual answer in most rounds), "answered" (this campaign had its one report).
@@ -78,6 +78,7 @@ class LocalClient:
             raise InvalidValue("key and witnesses are Ed25519 public keys, 64 hexadecimal digits; SigningKey.public is one.")
         if not (isinstance(n_features, int) and n_features >= 1 and np.isfinite(float(cap)) and cap > 0):
             raise InvalidValue("a client needs n_features of at least 1 and a finite cap above 0: epsilon in 365 days.")
+        require_signatures()
         self.n_features, self.cap, self.witnesses = n_features, Fraction(cap), frozenset(witnesses)
         self._key, self._clock = key, clock
         file = path if isinstance(path, LedgerFile) else LedgerFile(path)
@@ -154,7 +155,7 @@ class LocalClient:
     def cohort(self, header: Header) -> int:
         """This device's place in a campaign: unpredictable to the collector, which knows the campaign and not the secret."""
         digest = hmac.digest(self._ledger.secret, bytes.fromhex(header.campaign), "sha256")
-        return int.from_bytes(digest[:2]) % COHORTS
+        return int.from_bytes(digest[:2])  # 16 bits, as many as there are cohorts
 
     def _checked(self, chain: Sequence[Signed]) -> tuple[Manifest, Ball]:
         """Everything that can be refused without a lock on the ledger; the point is not here, so it cannot matter."""

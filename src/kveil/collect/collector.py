@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum
-from math import log, sqrt
+from math import isfinite, log, sqrt
 from typing import Literal, Self
 
 import numpy as np
@@ -35,7 +35,7 @@ class Status(Enum):
     NEW = 201  # stored, durably
     SAME = 200  # these very bytes were here already
     UNKNOWN = 404  # no such round
-    DIFFERENT = 409  # another report has this id
+    DIFFERENT = 409  # another report of the campaign has this id: it was altered, or belongs to another round
     CLOSED = 410  # too late: not stored, and what the device has spent stays spent
     MALFORMED = 422  # no report of this round: length, version, flags, query or index
 
@@ -83,6 +83,15 @@ class Collector:
         """What devices need to answer: the signed manifests of all rounds so far."""
         return [Signed.from_bytes(one.signed) for one in self._rounds(campaign)]
 
+    def witness(self, manifest_hash: str, key: str, signature: bytes) -> Signed:
+        """Add a witness's signature to a manifest, for devices that ask for it."""
+        found = self._storage.round(manifest_hash)
+        if found is None:
+            raise InvalidValue("there is no such round here, so nobody can have witnessed it.")
+        signed = Signed.from_bytes(found.signed).witnessed(key, signature)
+        self._storage.sign(found.id, signed.to_bytes())
+        return signed
+
     def submit(self, manifest_hash: str, report: bytes) -> Status:
         """Take in one report. When this says that it is stored, it is on the disk."""
         return self.submit_many(manifest_hash, [report])[0]
@@ -94,7 +103,7 @@ class Collector:
         asked = self._round(manifest_hash)
         if asked is None:
             return [Status.UNKNOWN] * len(reports)
-        rows = [_read(report, asked[1]) for report in reports]
+        rows = [_read(report, *asked) for report in reports]
         before, after = self._storage.insert(asked[0], [row for row in rows if row is not None], self._clock().date())
         seen: set[bytes] = set(before)
         statuses = []
@@ -137,10 +146,10 @@ class Collector:
         return self._publish(done.id, following, Manifest(*terms))
 
     def result(self, campaign: str) -> Result:
-        """What the campaign found, once `advance` has said that it is over."""
+        """What the campaign found, once `next_manifest` has said that no round follows."""
         text = self._storage.result(campaign)
         if text is None:
-            raise InvalidValue("this campaign has no result yet: close its rounds and advance until there is none to follow.")
+            raise InvalidValue("this campaign has no result yet: close each round, and ask for the next until there is none.")
         return Result.from_json(text)
 
     def dispose(self) -> None:
@@ -194,7 +203,7 @@ class Collector:
             manifests=tuple(one.manifest_hash for one in rounds),
             centers=header.center.astype(np.float64) + header.radius * outcome.centres,
             counts=outcome.counts,
-            count_sd=outcome.count_sd,
+            count_sd=outcome.count_sd if outcome.count_sd is not None and isfinite(outcome.count_sd) else None,
             sd=None if outcome.sd is None else header.radius * outcome.sd,
             reports=tuple(
                 tuple(told.get(query.id, 0) for query in one.queries) for told, one in zip(received, manifests, strict=True)
@@ -223,14 +232,14 @@ def _manifest(stored: StoredRound) -> Manifest:
     return Manifest.from_bytes(Signed.from_bytes(stored.signed).body)
 
 
-def _read(report: bytes, values: tuple[int, ...]) -> Row | None:
+def _read(report: bytes, round_id: int, values: tuple[int, ...]) -> Row | None:
     """What is stored of a report; None if it is none of a round whose queries have so many values."""
     try:
         read = Report.from_bytes(report)
     except InvalidValue:
         return None
     fits = read.query < len(values) and read.index < values[read.query]
-    return Row(read.report_id, read.query, read.index) if fits else None
+    return Row(round_id, read.report_id, read.query, read.index) if fits else None
 
 
 def _status(row: Row | None, seen: set[bytes], stored: dict[bytes, Row]) -> Status:

@@ -68,6 +68,11 @@ class SigningKey:
         return f"SigningKey(public={self.public!r})"  # the secret is in no log
 
 
+def require_signatures() -> None:
+    """Raise `MissingExtra` now rather than refuse every manifest later."""
+    _library()
+
+
 def is_key(text: Any) -> bool:
     """Whether this is a public key in hexadecimal."""
     return isinstance(text, str) and re.fullmatch(r"[0-9a-f]{64}", text) is not None

@@ -190,9 +190,11 @@ class Signed:
     signature: bytes
     witnesses: Mapping[str, bytes] = field(default_factory=dict)
 
-    def witnessed(self, key: SigningKey) -> Signed:
-        """The same with one more signature."""
-        return Signed(self.body, self.signature, {**self.witnesses, key.public: key.sign(self.body)})
+    def witnessed(self, key: str, signature: bytes) -> Signed:
+        """The same with one more signature, of this body."""
+        if not is_signed(key, signature, self.body):
+            raise InvalidValue("this is no signature of the manifest by that key.")
+        return Signed(self.body, self.signature, {**self.witnesses, key: signature})
 
     @cached_property
     def hash(self) -> str:
@@ -253,7 +255,7 @@ def parse_epsilon(text: Any) -> Fraction:
     return epsilon
 
 
-@lru_cache(maxsize=16)  # a device meets the same past again in every round
+@lru_cache(maxsize=8)  # a device meets the same past again in every round
 def _parsed(body: bytes) -> Manifest:
     return Manifest.from_bytes(body)
 

@@ -48,6 +48,7 @@ class Checkpoint(NamedTuple):
 class Row(NamedTuple):
     """What is kept of a report."""
 
+    round_id: int
     report_id: bytes
     query: int
     idx: int
@@ -90,17 +91,21 @@ class Storage:
         return None if row is None else StoredRound(*row)
 
     def insert(self, round_id: int, rows: Sequence[Row], day: date) -> tuple[dict[bytes, Row], dict[bytes, Row]]:
-        """Store what is new, if the round is open; what was there under these ids before, and what is there now."""
-        ids = [row.report_id for row in rows]
+        """Store what is new, if the round is open; what was there under these ids before, and what is there now.
+
+        An id is used once in a campaign: a report that was sent to another round, too, is a replay and is not stored.
+        """
         with self._writing() as db:
-            state = db.execute(self._select("round", "state", id=round_id).with_for_update(read=True)).scalar_one()
-            before = self._rows(db, round_id, ids)
+            asked = self._select("round", "state", "campaign", id=round_id).with_for_update(read=True)
+            state, campaign = db.execute(asked).one()
+            rounds = list(db.execute(self._select("round", "id", campaign=campaign)).scalars())
+            before = self._rows(db, rounds, rows)
             new = {row.report_id: row for row in reversed(rows) if row.report_id not in before}  # the first of equal ids
             if state != "open" or not new:
                 return before, before
-            values = [{"round_id": round_id, **row._asdict(), "ingested_day": day} for row in new.values()]
+            values = [{**row._asdict(), "ingested_day": day} for row in new.values()]
             db.execute(self._insert(db)(self._tables.report).on_conflict_do_nothing(), values)
-            return before, self._rows(db, round_id, ids)
+            return before, self._rows(db, rounds, rows)
 
     def close(self, round_id: int, least: int) -> bool:
         """From open to closed, if at least so many reports are there: no insert can come after."""
@@ -156,6 +161,12 @@ class Storage:
             self._decoded(db, done)
             db.execute(self._tables.result.insert().values(round_id=done, result=result))
 
+    def sign(self, round_id: int, signed: bytes) -> None:
+        """Keep a manifest with more signatures."""
+        table = self._tables.round
+        with self._writing() as db:
+            db.execute(table.update().where(table.c.id == round_id).values(signed=signed))
+
     def result(self, campaign: str) -> str | None:
         joined = self._tables.result.join(self._tables.round, self._tables.result.c.round_id == self._tables.round.c.id)
         asked = self._sql.select(self._tables.result.c.result).select_from(joined)
@@ -171,12 +182,14 @@ class Storage:
         table = self._tables.round
         db.execute(table.update().where(table.c.id == round_id).values(state="decoded"))
 
-    def _rows(self, db: Connection, round_id: int, ids: list[bytes]) -> dict[bytes, Row]:
+    def _rows(self, db: Connection, rounds: list[int], rows: Sequence[Row]) -> dict[bytes, Row]:
+        """Reports of these rounds that have the ids of `rows`."""
         report, found = self._tables.report.c, {}
-        for start in range(0, len(ids), MOST_PARAMETERS):
-            some = report.report_id.in_(ids[start : start + MOST_PARAMETERS])
-            asked = self._sql.select(report.report_id, report.query, report.idx).where(report.round_id == round_id, some)
-            found.update({bytes(row[0]): Row(bytes(row[0]), int(row[1]), int(row[2])) for row in db.execute(asked)})
+        for start in range(0, len(rows), MOST_PARAMETERS):
+            ids = [row.report_id for row in rows[start : start + MOST_PARAMETERS]]
+            asked = self._sql.select(report.round_id, report.report_id, report.query, report.idx)
+            for number, report_id, query, idx in db.execute(asked.where(report.round_id.in_(rounds), report.report_id.in_(ids))):
+                found[bytes(report_id)] = Row(int(number), bytes(report_id), int(query), int(idx))
         return found
 
     def _select(self, table: str, *names: str, **where: Any) -> Any:
