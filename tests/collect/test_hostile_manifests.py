@@ -86,6 +86,7 @@ REFUSED = {
     "an unknown kind": put("plain", *QUERY, "kind"),
     "a kind that is a list": put([], *QUERY, "kind"),
     "an unknown rule": put("self", *QUERY, "key_rule"),
+    "a rule that is a list": put(["cell"], *QUERY, "key_rule"),
     "query id 1 at place 0": put(1, *QUERY, "id"),
     "no queries": put([], "queries"),
     "queries an object": put({}, "queries"),
@@ -190,24 +191,33 @@ def test_an_envelope_that_is_none_is_refused(text):
 @pytest.fixture(scope="module")
 def rounds():
     """The three true manifests of a campaign in 4 columns, and three that were signed for somebody else."""
-    chains = []
-    for name in ("survey", "another"):
-        collector = make_collector()
-        collector.open(make_campaign(name=name, protocol="refine", center=[0] * 4, min_reports=0), *OPEN)
-        (campaign,) = collector.campaigns()
-        for _ in range(2):
-            collector.close(campaign)
-            collector.next_manifest(campaign, *OPEN)
-        chains.append(collector.manifests(campaign))
-        collector.dispose()
-    return chains
+    return [chain_of(3, "refine", 4), chain_of(3, "refine", 4, name="another")]
+
+
+@pytest.fixture(scope="module")
+def chains(rounds):
+    """First two rounds with every rule: cells and nearest centres, products of two images, buckets."""
+    return [rounds[0], chain_of(2, "refine", 5), chain_of(2, "lae", 2)]
+
+
+def chain_of(n_rounds, protocol, columns, **more):
+    """Manifests of a campaign that nobody answers."""
+    collector = make_collector()
+    collector.open(make_campaign(protocol=protocol, center=[0] * columns, min_reports=0, **more), *OPEN)
+    (campaign,) = collector.campaigns()
+    for _ in range(n_rounds - 1):
+        collector.close(campaign)
+        collector.next_manifest(campaign, *OPEN)
+    chain = collector.manifests(campaign)
+    collector.dispose()
+    return chain
 
 
 def of_round(number, rounds):
     """A device that is asked in this round."""
     header = Manifest.from_bytes(rounds[0].body).header
     while True:
-        client = make_device(n_features=4)
+        client = make_device(n_features=header.n_columns)
         low, high = header.cohorts[number - 1]
         if low <= client.cohort(header) <= high:
             return client
@@ -260,6 +270,18 @@ def test_hostile_radii_are_refused(rounds, rho):
     assert isinstance(client.answer([true[0], forged(true[1], put(floats(rho), *QUERY, "rho"))], Unread()), Refusal)
 
 
+def test_a_codebook_that_would_keep_a_device_busy_is_refused():
+    true = chain_of(2, "refine", 4)
+    wide = both(put(2000, "header", "domain", "D"), put(floats(*[0] * 2000), "header", "domain", "o"))
+    first = forged(true[0], both(wide, put(floats(*[0] * 8000), *QUERY, "map", "A")))
+    heavy = both(wide, put(floats(*[0] * 2000), *QUERY, "centres"), put(65536, *QUERY, "M"), put(first.hash, "prev"))
+    chain = [first, forged(true[1], heavy)]
+    client = of_round(2, chain)
+    assert "codebook" in client.answer(chain, Unread()).reason
+    chain[1] = forged(true[1], both(heavy, put(256, *QUERY, "M")))
+    assert isinstance(client.answer(chain, [0.0] * 2000), bytes)
+
+
 @pytest.mark.parametrize("rho", [1e-30, 1e11])
 @pytest.mark.parametrize("point", [[0.0] * 4, [1.0] * 4, [np.nan] * 4, [1e300] * 4], ids=["zero", "far", "NaN", "huge"])
 def test_other_strange_radii_are_answered_with_the_same_length(rounds, rho, point):
@@ -305,14 +327,13 @@ anything = st.sampled_from(
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), value=anything)
-def test_a_device_survives_whatever_is_put_anywhere_into_a_signed_manifest(rounds, data, value):
+def test_a_device_survives_whatever_is_put_anywhere_into_a_signed_manifest(chains, data, value):
     """It answers with 22 bytes or refuses; nothing is raised, and a refusal leaves no trace."""
-    true, _ = rounds
-    number = data.draw(st.sampled_from([1, 2]))
+    true, number = data.draw(st.sampled_from(chains)), data.draw(st.sampled_from([1, 2]))
     client = of_round(number, true)
     places = [path for path in places_of(json.loads(true[number - 1].body)) if path]
     path = data.draw(st.sampled_from(places))
-    told = client.answer([*true[: number - 1], forged(true[number - 1], put(value, *path))], [0.1] * 4)
+    told = client.answer([*true[: number - 1], forged(true[number - 1], put(value, *path))], [0.1] * client.n_features)
     assert isinstance(told, Refusal | bytes)
     assert len(client.history()) == isinstance(told, bytes)
     assert not isinstance(told, bytes) or len(told) == 22

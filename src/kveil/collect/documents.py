@@ -51,7 +51,7 @@ def read_query(document: Any, n_columns: int) -> Query:
     if not isinstance(document, Mapping) or not {"kind", "key_rule"} <= set(document):
         _refuse("a query", "is no object with kind and key_rule")
     kind, rule = document["kind"], document["key_rule"]
-    if kind not in (*FO, "vec") or rule not in RULES:
+    if kind not in (*FO, "vec") or rule not in tuple(RULES):  # a list has no hash
         _refuse("kind or key_rule", "is unknown")
     if rule == "product" and kind != "vec":
         _refuse("key_rule", '"product" is for vectors')
@@ -141,12 +141,12 @@ def _bucket(document: Any, n_columns: int, kind: str) -> Document:
     elif set(lsh) == {"axes", "shifts", "width"}:
         axes = decode_floats(lsh["axes"], "axes", (one.n_axes, -1))
         shifts = decode_floats(lsh["shifts"], "shifts", (-1, axes.shape[1]))
-        if len(shifts) > MOST_CENTRES:
-            _refuse("shifts", "are too many")
+        if len(shifts) > MOST_CENTRES or axes.shape[1] > DEEPEST:
+            _refuse("shifts", "are too many, or have too many axes")
         family = BallLattice(axes, shifts, width)
     else:
         _refuse("lsh", "must be a rotated grid or a lattice of balls")
-    up = _integer(document, "up", 0, DEEPEST)
+    up = _integer(document, "up", 1, DEEPEST)  # the large cell holds cells of the level above
     names = ["map", "level", "up", "heavy_cells", "lsh"]
     return {"buckets": Buckets(one, level, up, above, here, family), "_names": names}
 

@@ -31,6 +31,7 @@ FIRST = "0" * 64  # what comes before round 1
 COHORTS, MOST_ROUNDS = 2**16, 64
 MOST_PEOPLE = 2**31  # integer sums of codewords and their squares then stay below 2**63
 MOST_COLUMNS, LEAST_RADIUS = 2**16 - 2, 2.0**-40  # a codeword has at most 2**16 numbers, one of them for counting
+MOST_NUMBERS = 2**26  # of the codebook that a device makes for a vector: about a second
 HEADER = {"cohorts", "domain", "k", "key", "method", "n", "name", "privacy", "report_bytes", "schema"}
 BODY = {"campaign", "header", "min_reports", "not_after", "not_before", "prev", "queries", "round"}
 
@@ -173,6 +174,8 @@ class Manifest:
             min_reports=integer(data["min_reports"], 0, MOST_PEOPLE),
             queries=tuple(read_query(query, header.n_columns) for query in listed),
         )
+        books = [query.M * query.length(header.n_columns) for query in manifest.queries if query.kind == "vec"]
+        need(max(books, default=0) <= MOST_NUMBERS, "a codebook is so large that a device would be busy for minutes")
         need([query.id for query in manifest.queries] == [*range(len(listed))], "its queries are not numbered from 0 on")
         need(manifest.not_before <= manifest.not_after, "it ends before it begins")
         need(manifest.body == body, "it is not written as this version writes it")
