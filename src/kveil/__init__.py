@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kveil.kernel.loss import Guarantee, PrivacyUnit
     from kveil.models.federated_kmeans import FederatedKMeans
     from kveil.models.kmedian import KMedian
+    from kveil.models.local_kmeans import LocalKMeans
     from kveil.models.online_kmeans import OnlineKMeans
     from kveil.models.private_kmeans import PrivateKMeans
     from kveil.models.private_kmedian import PrivateKMedian
@@ -33,6 +34,7 @@ _HOMES = {
     "Guarantee": "kveil.kernel.loss",
     "KMedian": "kveil.models.kmedian",
     "Ledger": "kveil.kernel.ledger",
+    "LocalKMeans": "kveil.models.local_kmeans",
     "Manhattan": "kveil.space.vectors",
     "Metric": "kveil.space.callable",
     "OnlineKMeans": "kveil.models.online_kmeans",
@@ -50,10 +52,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "Euclidean", "FederatedKMeans", "Graph", "Guarantee", "KMedian", "Ledger", "Manhattan", "Metric", "OnlineKMeans",
-    "Precomputed", "PrivacyUnit", "PrivateKMeans", "PrivateKMedian", "Release", "Source", "StreamKMeans", "__version__",
-    "find_bounds", "inspect", "load",
-    "read",
+    "Euclidean", "FederatedKMeans", "Graph", "Guarantee", "KMedian", "Ledger", "LocalKMeans", "Manhattan", "Metric",
+    "OnlineKMeans", "Precomputed", "PrivacyUnit", "PrivateKMeans", "PrivateKMedian", "Release", "Source", "StreamKMeans",
+    "__version__", "find_bounds", "inspect", "load", "read",
 ]  # fmt: skip
 
 

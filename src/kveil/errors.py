@@ -36,6 +36,10 @@ class ReleaseError(InvalidValue):
     """A saved release that is damaged, unknown, or in the way."""
 
 
+class ManifestError(InvalidValue):
+    """What a collector asks is unsigned, damaged, unknown or not allowed. No point was read and nothing was charged."""
+
+
 class BudgetError(KveilError):
     """The budget says no. Nothing was drawn."""
 

@@ -1,6 +1,7 @@
 """Every number in docs/errata.md, computed."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -8,9 +9,18 @@ from scipy import stats
 from scipy.integrate import trapezoid
 
 from kveil import PrivateKMeans
+from kveil.collect.hashing import signs
+from kveil.collect.lae import collision_chance
+from kveil.collect.marker import guesses
+from kveil.collect.oracles import variance
+from kveil.collect.plan import plan
+from kveil.collect.vector import codebook, signed_sums
 from kveil.kernel.grid import Ball
+from kveil.kernel.loss import response_weights
+from kveil.partition.cells import PublicMap, side
 from kveil.partition.cubes import Cubes
 from kveil.partition.hst import Hst
+from kveil.partition.lsh import Buckets, RotatedGrid
 from kveil.partition.projection import random_axes
 from kveil.research.printed_hst import printed_cost, printed_first_level_is_l, printed_root_is_l
 from kveil.research.tree_law import leaf_law, worst_loss
@@ -286,3 +296,62 @@ def test_under_add_remove_a_printed_choice_costs_half_of_what_is_charged():
     logs = [score[1] - np.logaddexp(*score) for score in scores.values()]
     assert abs(logs[0] - logs[1]) == pytest.approx(rate * 9)
     assert rate * 9 * 2 == pytest.approx(1 / 4)  # charged: epsilon / (2 (T + 1))
+
+
+def test_one_sum_for_all_clusters_is_not_the_sum_of_each():
+    points = np.repeat([-1.0, 1.0], 50)
+    assert points.sum() == 0
+    assert [points[points < 0].sum(), points[points > 0].sum()] == [-50, 50]
+    seeds, keys = np.arange(4000, dtype=np.uint64), np.repeat([0, 1], 2000).astype(np.uint64)
+    words = (signs(seeds, keys) * np.where(keys == 0, -1, 1))[:, None].astype(np.int64)  # what devices without noise would send
+    told = signed_sums(seeds, words, np.array([0, 1], dtype=np.uint64)).sums[:, 0]
+    assert abs(told - [-2000, 2000]).max() < 6 * math.sqrt(2000)
+
+
+def test_the_printed_rounds_add_up_to_thousands_of_releases():
+    n, k, d = 10**6, 8, 4
+    levels = math.ceil(math.log2(n))
+    scales = 1 + math.ceil(math.log2(d**1.5 * math.sqrt(levels)))
+    repeats = math.ceil(math.log(k * levels**2 / 0.1) / collision_chance(d, 4.0))
+    assert (len(guesses(n, k)), levels, scales, repeats) == (7, 20, 7, 17)
+    families = 7 * levels * scales * repeats
+    assert families == 16_660
+    releases = levels + 2 * families + 3
+    assert releases == 33_343
+    each = variance("hrr", 2, Fraction(1, releases)) ** 0.5  # the best order for so small an epsilon: 2/epsilon
+    assert each == pytest.approx(66_686, rel=1e-3)
+    assert each**2 == pytest.approx(4.4e9, rel=0.02)  # n at which the deviation is n itself
+    one = variance("olh", 4, Fraction(1)) ** 0.5
+    assert one == pytest.approx(1.92, abs=5e-3)
+    needed = 2 * families * 3.5**2 * one**2 / 0.02**2 * 4
+    assert needed > 1e10
+    assert plan(n, k, d, 1, "lae", "paper").people_needed == pytest.approx(2.3e9, rel=0.03)
+
+
+def test_silence_outside_of_medium_cells_has_an_infinite_ratio_and_a_report_has_not():
+    here, there = 0.0, 1.0  # chances to answer
+    assert max(here, there) > 0 == min(here, there)
+    a, b = response_weights(Fraction(1))
+    assert math.log(a / b) <= 1
+
+
+def test_the_noise_of_a_release_is_longer_along_it():
+    book = codebook(11, Fraction(4))
+    assert book.dim * book.t2 == pytest.approx(2.94, abs=5e-3)
+    assert math.sqrt(book.along / book.variance) == pytest.approx(1.71, abs=5e-3)
+    across = (1 / book.m**2 - book.along) / 10
+    assert (book.along + 10 * across) / 11 == pytest.approx(book.variance)
+
+
+def test_a_shifted_ball_leaves_the_printed_roots_and_not_ours():
+    point = np.array([0.5, 0.0]) + 0.5
+    assert point.tolist() == [1.0, 0.5]
+    assert not (point < 1).all()
+    assert np.linalg.norm(point) > 1
+    assert np.abs(np.array([1.0, 0.0]) + 0.5).max() <= side(0) / 2 == 1.5
+    one = PublicMap(np.eye(2, dtype=np.float32), np.full(2, 0.5, dtype=np.float32))
+    root, nothing = np.zeros(1, dtype=np.uint64), np.zeros(0, dtype=np.uint64)
+    buckets = Buckets(one, 1, 1, root, nothing, RotatedGrid.drawn(2, 1.0, np.random.default_rng(0)))
+    offset = one.image(np.array([[0.7, 0.7]])) - one.middles(root, 0)
+    assert np.linalg.norm(offset) > 1.6 > 1
+    assert np.linalg.norm(buckets.place(np.array([[0.7, 0.7]]))[1]) <= 1

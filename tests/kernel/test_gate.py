@@ -13,7 +13,7 @@ from kveil.kernel.exact import SystemEntropy
 from kveil.kernel.ledger import Ledger
 from kveil.kernel.loss import Measurement, Plan, guarantee
 from kveil.kernel.noise import gaussian_noise, k_norm_noise, laplace_noise, noisy_threshold
-from kveil.kernel.response import kary_response
+from kveil.kernel.response import subset_select
 from kveil.testing import scripted
 
 RAW = np.arange(6).reshape(3, 2)
@@ -23,7 +23,7 @@ MECHANISMS = {
     "laplace": (laplace_noise("sums", 1, QUARTER), RAW),
     "k-norm": (k_norm_noise("sums", 1, QUARTER), RAW),
     "select": (selection("swap", 1, QUARTER), np.arange(5)),
-    "response": (kary_response("answer", 3, QUARTER), 1),
+    "response": (subset_select("answer", 3, 1, QUARTER), [[1]]),
     "gaussian": (gaussian_noise("sums", 1, Fraction(1, 100)), RAW),
 }
 

@@ -149,6 +149,36 @@ def kvariates_figures(
     typer.echo(f"Saved at {out}: {', '.join(sorted(files))}.")
 
 
+@app.command("local-table")
+def local_table(
+    out: Annotated[Path, typer.Option("--out", "-o", help="folder to make; must not exist")] = Path("kveil-local-table"),
+    quick: Annotated[bool, typer.Option("--quick", help="two shapes, 50 000 people: under a minute")] = False,
+    people: Annotated[int | None, typer.Option(min=100, help="people of every campaign; default 100 000 and 1 000 000")] = None,
+    runs: Annotated[int | None, typer.Option(min=1, help="campaigns of every cell; default 4, 2 with --quick")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+) -> None:
+    """k-means when nobody is trusted: cost of every local protocol over k, columns, people and epsilon, at OUT."""
+    _check_new(out)
+    _drawing()
+    from kveil.release.place import put_folder
+    from kveil.research.local_report import as_csv, as_markdown, records, svg
+    from kveil.research.local_table import QUICK, Size, play
+
+    size = QUICK if quick else Size()
+    size = replace(size, people=(people,) if people else size.people, runs=runs or size.runs)
+    with bar_on_terminals() as update:
+        cells = play(size, update)
+    files = {f"local-{n}.svg": svg(cells, n) for n in size.people}
+    report = as_markdown(cells)
+    files |= {"results.csv": as_csv(cells).encode(), "results.md": report.encode()}
+    put_folder(out, files, None)
+    if as_json:
+        typer.echo(json.dumps({"out": str(out), "files": sorted(files), "results": records(cells)}))
+        return
+    typer.echo(report)
+    typer.echo(f"Saved at {out}: {', '.join(sorted(files))}.")
+
+
 def _drawing(module: str = "kveil.research.figure") -> Any:
     """What draws a figure, asked for before anything is computed."""
     try:

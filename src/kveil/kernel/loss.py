@@ -18,17 +18,20 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Generic, Literal, NamedTuple, Self, TypeVar, get_args
 
 import numpy as np
 
 from kveil.errors import InvalidValue, KveilError
-from kveil.kernel.exact import Entropy, entropy
+from kveil.kernel.exact import Entropy, entropy, exp_bounds
 
 Relation = Literal["add-remove", "replace-one"]
 Trust = Literal["curator", "federation", "stream", "local"]
 Mechanism = Literal["discrete-laplace", "discrete-gaussian", "k-norm", "select", "threshold", "randomiser", "pick", "given"]
 Route = Literal["pure", "zcdp", "pld", "none"]
+
+OTHER_WEIGHT, MOST_LOCAL_EPSILON = 2**32, 10  # of local reports; all weights of one then stay below 2**63
 
 ASSUMPTIONS = (
     "the operating system's random generator cannot be predicted",
@@ -277,6 +280,22 @@ def floor_rho(rho: Fraction) -> Fraction:
     if floored <= 0:
         raise InvalidValue("this budget is too small for Gaussian noise: raise epsilon, lower n_steps, or use delta=0.")
     return floored
+
+
+@lru_cache(maxsize=64)
+def response_weights(epsilon: Fraction) -> tuple[int, int]:
+    """Weights a = floor(2**32 e**epsilon) and b = 2**32 of values that a local report prefers and does not; a/b <= e**epsilon.
+
+    e**epsilon is irrational, so the ends of a narrow enough interval around it have the same floor.
+    """
+    if not 0 < epsilon <= MOST_LOCAL_EPSILON:
+        raise InvalidValue(f"epsilon of a local report must be above 0 and at most {MOST_LOCAL_EPSILON}.")
+    precision, floors = 64, {0, 1}
+    while len(floors) > 1:
+        precision *= 2
+        bounds = exp_bounds(epsilon.numerator, epsilon.denominator, precision)
+        floors = {(OTHER_WEIGHT << precision) // bound for bound in bounds}
+    return floors.pop(), OTHER_WEIGHT
 
 
 def zcdp_epsilon(rho: Fraction, delta: Fraction) -> float:

@@ -1,0 +1,147 @@
+"""What a campaign is about, before anyone answers, and what it found in the end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Self, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from kveil.collect import protocols
+from kveil.collect.manifest import Header, Mode, parse_epsilon, split_cohorts
+from kveil.collect.plan import LocalPlan, plan
+from kveil.collect.queries import Floats, LocalProtocol, Terms
+from kveil.collect.shuffle import conditional
+from kveil.errors import InvalidValue
+from kveil.kernel.loss import Charge, Guarantee, Plan, guarantee
+
+HONEST = (
+    "every device runs an unchanged client that trusts no key but the pinned one, and its ledger was never restored from a copy",
+    "who answers, when and from where does not depend on points; it is not hidden either",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Campaign:
+    """The terms of a campaign; all public, and fixed before anyone answers.
+
+    n: about how many people there are.
+    epsilon: of each person, a number or a fraction "p/q" with at most 4 digits each.
+    center, radius: a ball that holds their points, from public knowledge, never from the points.
+    protocol: "auto" refuses if there are too few people to learn anything; naming one ("grid", "refine", "lae", "lae-ball",
+        "lae-paper", "lma") runs it all the same.
+    mode: "one_round", everyone answers once with all of epsilon; or "all_rounds", everyone in every round with an equal part of
+        it, which is noisier.
+    min_reports: a round with fewer is not decoded.
+    """
+
+    name: str
+    n: int
+    n_clusters: int
+    epsilon: float | str | Fraction
+    center: ArrayLike
+    radius: float
+    protocol: str = "auto"
+    mode: Mode = "one_round"
+    min_reports: int = 1
+
+    def plan(self) -> LocalPlan:
+        """What to expect, for each round's part of epsilon."""
+        epsilon, columns = exact_epsilon(self.epsilon), np.atleast_1d(np.asarray(self.center, dtype=np.float32)).size
+        if self.mode not in get_args(Mode):
+            raise InvalidValue(f"mode must be one of {', '.join(get_args(Mode))}, got {self.mode!r}.")
+        expected = forecast(self.protocol, self.n, self.n_clusters, columns, epsilon)
+        if self.mode == "all_rounds":
+            expected = forecast(expected.protocol, self.n, self.n_clusters, columns, epsilon / expected.rounds)
+        return expected
+
+    def header(self, key: str) -> Header:
+        """The same as every manifest of the campaign will state it; `key` signs."""
+        expected = self.plan().check()
+        center, shares = np.atleast_1d(np.asarray(self.center, dtype=np.float32)), np.array(expected.people) / self.n
+        return Header(
+            name=self.name,
+            center=center,
+            radius=float(np.float32(self.radius)),
+            k=self.n_clusters,
+            method=expected.protocol if self.protocol == "auto" else self.protocol,
+            n=self.n,
+            epsilon=exact_epsilon(self.epsilon),
+            cohorts=split_cohorts(shares.tolist(), self.mode),
+            key=key,
+            mode=self.mode,
+            epsilon_rounds=(expected.terms.epsilon,) * expected.rounds if self.mode == "all_rounds" else (),
+        )
+
+
+def forecast(name: str, n: int, k: int, n_columns: int, epsilon: Fraction) -> LocalPlan:
+    """The plan of a protocol by the name that manifests use; the families of "lae" differ in hashing and constants only."""
+    family, preset = (
+        (name.split("-")[0], "paper" if name == "lae-paper" else "lite") if name in protocols.PROTOCOLS else (name, "lite")
+    )
+    return plan(n, k, n_columns, epsilon, family, preset)  # type: ignore[arg-type]
+
+
+def protocol_of(header: Header) -> LocalProtocol:
+    """The protocol of a campaign. Its public choices follow from the campaign's hash: anyone can repeat them."""
+    terms = Terms(header.n, header.k, header.n_columns, header.epsilon_of(1))
+    return protocols.build(header.method, terms, bytes.fromhex(header.campaign))
+
+
+def promise(header: Header, reports: Sequence[int] = ()) -> Guarantee:
+    """What a campaign promises each person. `reports`: how many came in each round, for the line that needs a shuffler."""
+    times = header.n_rounds if header.mode == "all_rounds" else 1
+    charge = Charge(
+        "randomiser", "one report a person" + " and round" * (times > 1), 1, "range", header.epsilon_of(1), times=times
+    )
+    made = guarantee(Plan((charge,), "replace-one"), trust="local")
+    hidden = conditional(made.epsilon, min(reports)) if reports and times == 1 else ()  # over rounds these would add up
+    return replace(made, assumptions=(*made.assumptions, *HONEST), conditional=hidden)
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What a campaign found, in the units of the points. May be shared: it is a function of reports.
+
+    counts, count_sd: people of each centre, and its standard deviation. sd: of a coordinate of each centre. None: not known.
+    reports: of each query, a list a round. epsilon: what devices enforced, ln(a/b). padded: centres that are mere filling.
+    """
+
+    campaign: str
+    protocol: str
+    manifests: tuple[str, ...]
+    centers: Floats
+    counts: Floats | None
+    count_sd: float | None
+    sd: Floats | None
+    reports: tuple[tuple[int, ...], ...]
+    epsilon: float
+    padded: int
+    warnings: tuple[str, ...]
+    guarantee: Guarantee
+
+    def to_json(self) -> str:
+        """The same text for the same result."""
+        plain = {**vars(self), "guarantee": json.loads(self.guarantee.to_json())}
+        return json.dumps(plain, sort_keys=True, allow_nan=False, default=np.ndarray.tolist)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        data = json.loads(text)
+        arrays = {name: None if data[name] is None else np.array(data[name]) for name in ("centers", "counts", "sd")}
+        lists = {name: tuple(data[name]) for name in ("manifests", "warnings")}
+        lists |= {"reports": tuple(map(tuple, data["reports"]))}
+        return cls(**{**data, **arrays, **lists, "guarantee": Guarantee.from_json(json.dumps(data["guarantee"]))})
+
+
+def exact_epsilon(epsilon: float | str | Fraction) -> Fraction:
+    """As a fraction; a float is taken for the decimal that it is printed as."""
+    try:
+        return parse_epsilon(str(Fraction(str(epsilon))))
+    except (ValueError, ZeroDivisionError):  # InvalidValue is a ValueError
+        wrong = InvalidValue(f"epsilon must be above 0, at most 10, and p or p/q with at most 4 digits each, got {epsilon!r}.")
+    raise wrong

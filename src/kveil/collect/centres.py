@@ -1,0 +1,79 @@
+"""Centres from a proxy of the data, and centres moved to where signed sums of vectors say that people are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from kveil.collect import vector
+from kveil.collect.encoding import bases
+from kveil.collect.queries import SHARE_OF_COUNT, SHARE_OF_POINT, Answers, Floats, Keys, Query, Terms
+from kveil.partition.cells import into_ball
+from kveil.solve.wkmeans import thorough_kmeans
+
+FEWEST = 0.05  # of an equal share of people: a cluster's count is taken to be at least that
+FILLING = 0.7  # radius of the ball that missing centres are drawn from
+
+
+def weighted_centres(points: Floats, weights: Floats, k: int, rng: np.random.Generator) -> tuple[Floats, int]:
+    """k centres by weighted k-means, and how many of them are mere filling because there were fewer points."""
+    is_heavy = weights > 0
+    points, weights = points[is_heavy], weights[is_heavy]
+    if len(points) > k:
+        return thorough_kmeans(points, weights, k, rng), 0
+    missing = k - len(points)
+    direction = rng.standard_normal((missing, points.shape[1]))  # public randomness, no noise
+    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    filling = FILLING * direction * rng.random((missing, 1)) ** (1 / points.shape[1])
+    return np.vstack([points, filling]), missing
+
+
+def spread(points: Floats, weights: Floats, centres: Floats) -> float:
+    """Weighted root mean squared distance of points to their nearest centre."""
+    apart = ((points[:, None, :] - centres[None]) ** 2).sum(axis=2).min(axis=1)
+    return sqrt(float(weights @ apart / weights.sum())) if weights.sum() > 0 else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """What a vector query told of each key: where its people are, how many of those who answered, and how sure that is.
+
+    sd_point: of a coordinate of a sum; sd_count: of a count; both in people of this query.
+    """
+
+    places: Floats
+    counts: Floats
+    sd_point: float
+    sd_count: float
+    received: int
+
+    @property
+    def noise(self) -> float:
+        """Length of the noise in the mean of a cluster of equal share."""
+        return self.sd_point * sqrt(self.places.shape[1])
+
+
+def counted(answers: Answers, query: Query, keys: Keys, terms: Terms) -> tuple[Floats, float]:
+    """People of each key among those who answered, and the standard deviation."""
+    book = vector.codebook(terms.n_columns + 1, terms.epsilon)
+    told = vector.released(answers.sums(query, keys, terms.n_columns), book)
+    return told.sums[:, 0] / sqrt(SHARE_OF_COUNT), float(told.sd[0]) / sqrt(SHARE_OF_COUNT)
+
+
+def moved(answers: Answers, query: Query, keys: Keys, terms: Terms, *, pull: bool = True, hemisphere: bool = False) -> Moved:
+    """Each key's base, moved by the mean of its vectors: pulled back by as much as noise explains, and at most by rho."""
+    d, rho = terms.n_columns, query.rho or 1.0
+    told = vector.released(answers.sums(query, keys), vector.codebook(d + 1, terms.epsilon, hemisphere=hemisphere))
+    received = answers.received(query)
+    sums, counts = rho * told.sums[:, :d] / sqrt(SHARE_OF_POINT), told.sums[:, d] / sqrt(SHARE_OF_COUNT)
+    sd_point = rho * sqrt(float((told.sd[:d] ** 2).mean()) / SHARE_OF_POINT)
+    squares = np.maximum((sums**2).sum(axis=1), 1e-300)
+    kept = np.maximum(0.0, 1 - d * sd_point**2 / squares)  # James-Stein, positive part: a step of noise alone is no step
+    kept = kept if pull else np.ones(len(keys))
+    steps = sums / np.maximum(counts, max(FEWEST * received / query.n_keys, 1e-9))[:, None] * kept[:, None]
+    lengths = np.linalg.norm(steps, axis=1)
+    steps *= (np.minimum(lengths, rho) / np.maximum(lengths, 1e-300))[:, None]
+    places = into_ball(bases(query, keys, d) + steps)
+    return Moved(places, counts, sd_point, float(told.sd[d]) / sqrt(SHARE_OF_COUNT), received)

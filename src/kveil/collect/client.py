@@ -1,0 +1,224 @@
+"""A person's device: it checks what it is asked, pays from its own ledger, randomises its point, and sends 22 bytes."""
+
+from __future__ import annotations
+
+import hmac
+import os
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from fractions import Fraction
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from kveil.collect import device
+from kveil.collect.encoding import into_domain
+from kveil.collect.keys import Rotation, is_key, require_signatures
+from kveil.collect.ledger import DeviceLedger, LedgerFile, Spend
+from kveil.collect.manifest import Header, Manifest, Signed, verified
+from kveil.collect.queries import Floats, Query
+from kveil.collect.report import ID_BYTES, Report, seed
+from kveil.errors import BudgetError, InvalidValue, KveilError, ManifestError
+from kveil.kernel.grid import Ball
+
+SECRET_BYTES = 32
+Why = Literal["manifest", "budget", "not now", "not asked", "answered"]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a device does not answer. It says nothing of the point, nothing left the device, and nothing was charged.
+
+    why: "manifest" (not signed, damaged, not allowed), "budget" (the cap, or the ledger itself), "not now" (the round's dates),
+    "not asked" (another cohort's turn: the usual answer in most rounds), "answered" (this campaign had its one report).
+    """
+
+    why: Why
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+class LocalClient:
+    """The client on one device, with its ledger at `path` (None: in memory, for tests; or a `LedgerFile` that several share).
+
+    Private:      the point.  Public: that and when the device answers, its cohort and sub-query, and all parameters.
+    Neighbours:   any two points of the same person.
+    Sensitivity:  see `kernel.response.subset_select`: the point only decides which values a report prefers.
+    Cost:         epsilon of the manifest, once a campaign, on the ledger before a report leaves; at most `cap` in 365 days.
+    Not covered:  who sends, from where and when; running time; a ledger file that is copied, restored or edited.
+
+    key: the collector's public key, pinned: shipped with the application or given out of band.
+    witnesses: keys that must have signed every manifest too, so that all devices are shown the same one.
+    is_first: a missing file is a new device's. Otherwise it counts as lost, and the client stays quiet for 365 days.
+    device_name: tells people apart who share a file; each has a cap and a cohort of the own.
+
+    >>> from kveil.collect.keys import SigningKey
+    >>> client = LocalClient(None, n_features=2, key=SigningKey(bytes(32)).public, is_first=True)
+    >>> print(client.answer([], [0.5, 0.5]))
+    a device needs the signed manifests of all rounds so far, the first one first.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | LedgerFile | None,
+        *,
+        n_features: int,
+        key: str,
+        cap: float | Fraction = 4,
+        witnesses: Collection[str] = (),
+        is_first: bool = False,
+        device_name: str = "",
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        if not all(map(is_key, [key, *witnesses])):
+            raise InvalidValue("key and witnesses are Ed25519 public keys, 64 hexadecimal digits; SigningKey.public is one.")
+        if not (isinstance(n_features, int) and n_features >= 1 and np.isfinite(float(cap)) and cap > 0):
+            raise InvalidValue("a client needs n_features of at least 1 and a finite cap above 0: epsilon in 365 days.")
+        require_signatures()
+        self.n_features, self.cap, self.witnesses = n_features, Fraction(cap), frozenset(witnesses)
+        self._key, self._clock = key, clock
+        file = path if isinstance(path, LedgerFile) else LedgerFile(path)
+        secret = device.secret_bytes(SECRET_BYTES)
+        self._ledger = DeviceLedger(file, device_name, secret, clock().date(), is_first=is_first)
+
+    def answer(self, manifests: Sequence[Signed], point: Any | Callable[[], Any]) -> bytes | Refusal:
+        """The report for the last of these rounds: stored first, and the same bytes however often it is asked for.
+
+        manifests: of rounds 1 .. r, in order. point: n_features numbers, or a function that loads them, which is called only
+        after everything was checked. From then on nothing raises and the message has the same size: a point that is no
+        vector of finite numbers counts as the centre of the domain.
+
+        Send it at `Spend.send_at` (see `pending`), a time that was drawn beforehand, and not when it happens to be ready.
+        """
+        try:
+            manifest, domain = self._checked(manifests)
+            with self._ledger.file.transaction() as db:
+                spend, is_new = self._paid(manifest, domain, point)
+                if is_new:
+                    self._ledger.insert(db, spend)
+            return spend.report
+        except _Refused as no:
+            return no.refusal
+        except BudgetError as error:
+            return Refusal("budget", str(error))
+        except KveilError as error:
+            return Refusal("manifest", str(error))
+
+    def pending(self) -> list[Spend]:
+        """Reports that no collector has acknowledged, oldest first; each says when to send it."""
+        return [spend for spend in self.history() if spend.state != "acked"]
+
+    def sent(self, manifest_hash: str) -> None:
+        """Note that the report for this manifest has left."""
+        self._ledger.move(manifest_hash, "sent")
+
+    def acknowledged(self, manifest_hash: str) -> None:
+        """Note that the collector has it, or said that the round is closed: what was spent stays spent."""
+        self._ledger.move(manifest_hash, "acked")
+
+    def history(self) -> list[Spend]:
+        """Every report that this device has made."""
+        return list(self._ledger.book().spends)
+
+    def remaining(self) -> Fraction:
+        """Epsilon that may be spent today."""
+        book = self._ledger.book()
+        return book.left(self.cap, book.today(self._clock().date()))
+
+    @property
+    def key(self) -> str:
+        """The key that is trusted now: the pinned one, or what has followed it."""
+        now = self._key
+        for _, old, new in self._ledger.rotations():
+            now = new if old == now else now
+        return now
+
+    def rotate(self, statement: Rotation) -> None:
+        """Trust a new key, if the old one and the new one say so. A campaign that is under way keeps its key and ends here."""
+        new, serial = statement.verified(self.key)
+        self._ledger.rotate(serial, self.key, new)
+
+    def close(self) -> None:
+        """Close the ledger's file, for everyone who shares it."""
+        self._ledger.file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def cohort(self, header: Header) -> int:
+        """This device's place in a campaign: unpredictable to the collector, which knows the campaign and not the secret."""
+        digest = hmac.digest(self._ledger.secret, bytes.fromhex(header.campaign), "sha256")
+        return int.from_bytes(digest[:2])  # 16 bits, as many as there are cohorts
+
+    def _checked(self, chain: Sequence[Signed]) -> tuple[Manifest, Ball]:
+        """Everything that can be refused without a lock on the ledger; the point is not here, so it cannot matter."""
+        manifest = verified(list(chain), self.key, self.witnesses)[-1]
+        header, today = manifest.header, self._ledger.book().today(self._clock().date())
+        if header.n_columns != self.n_features:
+            raise ManifestError("the campaign asks for points of another number of features than this device has.")
+        if not manifest.not_before <= today <= manifest.not_after:
+            when = f"from {manifest.not_before} to {manifest.not_after}"
+            raise _Refused("not now", f"the round is open {when}. Nothing was charged.")
+        low, high = header.cohorts[manifest.number - 1]
+        if not low <= self.cohort(header) <= high:
+            raise _Refused("not asked", "another part of the devices answers in this round. Nothing was charged.")
+        return manifest, Ball(header.center.astype(np.float64), header.radius)
+
+    def _paid(self, manifest: Manifest, domain: Ball, point: Any) -> tuple[Spend, bool]:
+        """The report that was made for this very manifest, or a new one if that can be paid; and whether it is new."""
+        header, book = manifest.header, self._ledger.book()
+        today = book.today(self._clock().date())
+        kept = book.find(header.campaign, manifest.number, header.mode)
+        if kept is not None and kept.manifest_hash != manifest.hash:
+            raise _Refused("answered", "this device has had its one say in this campaign (or round). Nothing was charged.")
+        if kept is not None:
+            return kept, False
+        cost = book.cost(header.campaign, header.epsilon, today)
+        book.check(cost, self.cap, today)
+        send_at = self._moment(manifest.not_after)
+        report, secure = _drawn(manifest, domain, point)
+        terms = (header.campaign, manifest.number, header.mode, cost, manifest.hash)
+        return Spend(*terms, report, "prepared", today, send_at, secure), True
+
+    def _moment(self, last: date) -> datetime:
+        """A uniform second of what is left of the round."""
+        now = self._clock().astimezone(UTC).replace(microsecond=0)
+        end = datetime.combine(last + timedelta(days=1), time(), UTC)
+        return now + timedelta(seconds=device.secret_below(max(1, int((end - now).total_seconds()))))
+
+
+class _Refused(KveilError):
+    """Carries a refusal out of a transaction, which it undoes."""
+
+    def __init__(self, why: Why, reason: str) -> None:
+        super().__init__(reason)
+        self.refusal = Refusal(why, reason)
+
+
+def _drawn(manifest: Manifest, domain: Ball, point: Any) -> tuple[bytes, bool]:
+    """A new report, and whether its noise was real. Sub-query and id are drawn before the point is read."""
+    query, report_id = _choose(manifest.queries), device.secret_bytes(ID_BYTES)
+    seeds = np.array([seed(manifest.hash, report_id)], dtype=np.uint64)
+    value, receipt = device.reports(query, _read(point, domain), seeds, manifest.epsilon)
+    return Report(query.id, report_id, int(value[0])).to_bytes(), receipt.secure
+
+
+def _choose(queries: tuple[Query, ...]) -> Query:
+    """One query, as likely as its weight says; from the vault's bits, like everything that is drawn here."""
+    ends = np.cumsum([query.weight for query in queries])
+    return queries[int(np.searchsorted(ends, device.secret_below(int(ends[-1])), side="right"))]
+
+
+def _read(point: Any, domain: Ball) -> Floats:
+    """The point relative to the domain, (1, D). From here on nothing may raise: silence would tell what the point was."""
+    with suppress(Exception), np.errstate(all="ignore"):
+        row = np.asarray(point() if callable(point) else point, dtype=np.float64).reshape(1, domain.n_columns)
+        return into_domain(row, domain)
+    return np.zeros((1, domain.n_columns))

@@ -1,0 +1,252 @@
+"""The collector: it opens rounds, takes in reports once each, and turns closed rounds into the next question or the result.
+
+It never holds a point. Every step is a transaction over `Storage`, so a collector may be killed anywhere: what it acknowledged is
+there, exactly once, and whoever opens the same storage goes on and ends with the same bytes. A web service wraps these methods.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, timedelta
+from enum import Enum
+from math import isfinite, log, sqrt
+from typing import Literal, Self
+
+import numpy as np
+
+from kveil.collect.campaign import Campaign, Result, forecast, promise, protocol_of
+from kveil.collect.decode import CHUNK, StoredAnswers
+from kveil.collect.keys import SigningKey
+from kveil.collect.manifest import FIRST, Header, Manifest, Signed
+from kveil.collect.queries import Outcome, Round
+from kveil.collect.report import Report
+from kveil.collect.storage import Row, Storage, StoredRound
+from kveil.errors import InvalidValue
+from kveil.kernel.loss import response_weights
+
+MOST_AT_ONCE = 10_000
+
+
+class Status(Enum):
+    """What became of a report; the number is the HTTP status that says so."""
+
+    NEW = 201  # stored, durably
+    SAME = 200  # these very bytes were here already
+    UNKNOWN = 404  # no such round
+    DIFFERENT = 409  # another report of the campaign has this id: it was altered, or belongs to another round
+    CLOSED = 410  # too late: not stored, and what the device has spent stays spent
+    MALFORMED = 422  # no report of this round: length, version, flags, query or index
+
+    @property
+    def is_stored(self) -> bool:
+        return self in (Status.NEW, Status.SAME)
+
+
+class Collector:
+    """Campaigns in one storage (a path for SQLite, or a database URL), signed with one key; without one it only takes reports in.
+
+    >>> from datetime import date
+    >>> from kveil.collect.keys import SigningKey
+    >>> collector = Collector("sqlite://", key=SigningKey(bytes(32)))
+    >>> survey = Campaign("survey", n=1000, n_clusters=2, epsilon=1, center=[0, 0], radius=1.0, protocol="grid")
+    >>> first = collector.open(survey, date(2030, 1, 1), date(2030, 1, 31))
+    >>> collector.submit(first.hash, b"not a report")
+    <Status.MALFORMED: 422>
+    """
+
+    def __init__(
+        self,
+        place: str | os.PathLike[str],
+        *,
+        key: SigningKey | None = None,
+        chunk: int = CHUNK,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._storage, self._key, self._chunk, self._clock = Storage(place), key, chunk, clock
+        self._asked: dict[str, tuple[int, tuple[int, ...]]] = {}  # rounds never change: their id, and M of each query
+
+    def open(self, campaign: Campaign, not_before: date, not_after: date) -> Signed:
+        """Publish the first round of a new campaign: its signed manifest."""
+        header = campaign.header(self._signing_key().public)
+        if header.campaign in self._storage.campaigns():
+            raise InvalidValue("this very campaign is here already. Give a new one another name.")
+        first = protocol_of(header).first()
+        return self._publish(None, first, Manifest(header, 1, FIRST, not_before, not_after, campaign.min_reports, first.queries))
+
+    def campaigns(self) -> list[str]:
+        """Hashes of all campaigns."""
+        return self._storage.campaigns()
+
+    def manifests(self, campaign: str) -> list[Signed]:
+        """What devices need to answer: the signed manifests of all rounds so far."""
+        return [Signed.from_bytes(one.signed) for one in self._rounds(campaign)]
+
+    def witness(self, manifest_hash: str, key: str, signature: bytes) -> Signed:
+        """Add a witness's signature to a manifest, for devices that ask for it."""
+        found = self._storage.round(manifest_hash)
+        if found is None:
+            raise InvalidValue("there is no such round here, so nobody can have witnessed it.")
+        signed = Signed.from_bytes(found.signed).witnessed(key, signature)
+        self._storage.sign(found.id, signed.to_bytes())
+        return signed
+
+    def submit(self, manifest_hash: str, report: bytes) -> Status:
+        """Take in one report. When this says that it is stored, it is on the disk."""
+        return self.submit_many(manifest_hash, [report])[0]
+
+    def submit_many(self, manifest_hash: str, reports: Sequence[bytes]) -> list[Status]:
+        """Take in at most 10 000 reports of one round in one transaction, with a status for each."""
+        if len(reports) > MOST_AT_ONCE:
+            raise InvalidValue(f"at most {MOST_AT_ONCE} reports are taken in at once. None of these was stored.")
+        asked = self._round(manifest_hash)
+        if asked is None:
+            return [Status.UNKNOWN] * len(reports)
+        rows = [_read(report, *asked) for report in reports]
+        before, after = self._storage.insert(asked[0], [row for row in rows if row is not None], self._clock().date())
+        seen: set[bytes] = set(before)
+        statuses = []
+        for row in rows:
+            statuses.append(_status(row, seen, after))
+            seen |= set() if row is None else {row.report_id}
+        return statuses
+
+    def state(self, campaign: str) -> tuple[int, Literal["open", "closed", "done"]]:
+        """The last round, and whether it takes reports, waits for `next_manifest`, or was the end."""
+        last = self._rounds(campaign)[-1]
+        return last.number, "open" if last.state == "open" else "closed" if last.state == "closed" else "done"
+
+    def close(self, campaign: str) -> None:
+        """End the round that is open: no report comes in any more. Closing twice is closing once."""
+        last = self._rounds(campaign)[-1]
+        if last.state == "open" and not self._storage.close(last.id, _manifest(last).min_reports):
+            raise InvalidValue("the round has fewer reports than its manifest promises to wait for. Leave it open longer.")
+
+    def next_manifest(self, campaign: str, not_before: date | None = None, not_after: date | None = None) -> Signed | None:
+        """Decode the closed round and publish the next one, from today on for 30 days if not said otherwise; None at the end.
+
+        May be killed and called again: sums go on where they were, and nothing is published twice.
+        """
+        rounds = self._rounds(campaign)
+        done, manifest = rounds[-1], _manifest(rounds[-1])
+        if done.state == "open":
+            raise InvalidValue("the last round is still open. Close it first: only then are its reports final.")
+        if done.state == "decoded":
+            return None
+        answers = StoredAnswers(self._storage, done, manifest, self._chunk)
+        asked = Round(done.number, manifest.queries, json.loads(done.notes))
+        following = protocol_of(manifest.header).next(asked, answers, bytes.fromhex(manifest.hash))
+        if isinstance(following, Outcome):
+            self._storage.add_result(done.id, self._result(manifest.header, rounds, following).to_json())
+            return None
+        first = not_before or self._clock().date()
+        dates = (first, not_after or first + timedelta(days=30))
+        terms = (manifest.header, following.number, manifest.hash, *dates, manifest.min_reports, following.queries)
+        return self._publish(done.id, following, Manifest(*terms))
+
+    def result(self, campaign: str) -> Result:
+        """What the campaign found, once `next_manifest` has said that no round follows."""
+        text = self._storage.result(campaign)
+        if text is None:
+            raise InvalidValue("this campaign has no result yet: close each round, and ask for the next until there is none.")
+        return Result.from_json(text)
+
+    def dispose(self) -> None:
+        """Let go of the storage."""
+        self._storage.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.dispose()
+
+    def _rounds(self, campaign: str) -> list[StoredRound]:
+        rounds = self._storage.rounds(campaign)
+        if not rounds:
+            raise InvalidValue("there is no such campaign here; `campaigns` lists those that are.")
+        return rounds
+
+    def _round(self, manifest_hash: str) -> tuple[int, tuple[int, ...]] | None:
+        """Id of a round, and how many values each of its queries has."""
+        if manifest_hash not in self._asked:
+            found = self._storage.round(manifest_hash)
+            if found is None:
+                return None
+            self._asked[manifest_hash] = found.id, tuple(query.M for query in _manifest(found).queries)
+        return self._asked[manifest_hash]
+
+    def _publish(self, done: int | None, asked: Round, manifest: Manifest) -> Signed:
+        """Sign and store; `done` is the round before. What devices would refuse is not published."""
+        signed = manifest.signed(self._signing_key())
+        Manifest.from_bytes(signed.body)
+        notes = json.dumps(dict(asked.state), sort_keys=True)
+        row = StoredRound(0, manifest.header.campaign, manifest.number, manifest.hash, "open", signed.to_bytes(), notes)
+        self._storage.add_round(done, row)
+        return signed
+
+    def _signing_key(self) -> SigningKey:
+        if self._key is None:
+            raise InvalidValue(
+                "publishing a round takes the campaign's signing key: Collector(place, key=SigningKey.load(path))."
+            )
+        return self._key
+
+    def _result(self, header: Header, rounds: list[StoredRound], outcome: Outcome) -> Result:
+        a, b = response_weights(header.epsilon_of(1))
+        received = [self._storage.received(one.id) for one in rounds]
+        manifests = [_manifest(one) for one in rounds]
+        return Result(
+            campaign=header.campaign,
+            protocol=header.method,
+            manifests=tuple(one.manifest_hash for one in rounds),
+            centers=header.center.astype(np.float64) + header.radius * outcome.centres,
+            counts=outcome.counts,
+            count_sd=outcome.count_sd if outcome.count_sd is not None and isfinite(outcome.count_sd) else None,
+            sd=None if outcome.sd is None else header.radius * outcome.sd,
+            reports=tuple(
+                tuple(told.get(query.id, 0) for query in one.queries) for told, one in zip(received, manifests, strict=True)
+            ),
+            epsilon=log(a / b) * (header.n_rounds if header.mode == "all_rounds" else 1),
+            padded=outcome.padded,
+            warnings=(*outcome.notes, *_warnings(manifests[-1], outcome)),
+            guarantee=promise(header, [sum(told.values()) for told in received]),
+        )
+
+
+def _warnings(last: Manifest, outcome: Outcome) -> list[str]:
+    """What was to be expected beforehand, and what the noise in the result itself says; functions of reports."""
+    header, rho = last.header, last.queries[0].rho
+    expected = forecast(header.method, header.n, header.k, header.n_columns, header.epsilon_of(1))
+    told = [f"expected: {text}" for text in expected.warnings]
+    if outcome.sd is not None and rho is not None:
+        lost = np.count_nonzero(outcome.sd * sqrt(header.n_columns) > rho / 2)
+        told += (
+            [f"noise_dominated: {lost} of the centres, whose noise is more than half of their clusters' radius."] if lost else []
+        )
+    return told + ([f"padded: {outcome.padded} of the centres are mere filling."] if outcome.padded else [])
+
+
+def _manifest(stored: StoredRound) -> Manifest:
+    return Manifest.from_bytes(Signed.from_bytes(stored.signed).body)
+
+
+def _read(report: bytes, round_id: int, values: tuple[int, ...]) -> Row | None:
+    """What is stored of a report; None if it is none of a round whose queries have so many values."""
+    try:
+        read = Report.from_bytes(report)
+    except InvalidValue:
+        return None
+    fits = read.query < len(values) and read.index < values[read.query]
+    return Row(round_id, read.report_id, read.query, read.index) if fits else None
+
+
+def _status(row: Row | None, seen: set[bytes], stored: dict[bytes, Row]) -> Status:
+    if row is None:
+        return Status.MALFORMED
+    if row.report_id not in stored:
+        return Status.CLOSED
+    if stored[row.report_id] != row:
+        return Status.DIFFERENT
+    return Status.SAME if row.report_id in seen else Status.NEW

@@ -1,0 +1,217 @@
+"""What to expect of a campaign, from public facts alone: which protocol, how much worse than without privacy, when to let it be.
+
+The figures were fitted to one family of made-up data (k round clusters of radius 0.12 in the unit ball, apart by at least 0.35);
+real data can be kinder or harsher. The cost of a result is not known to the collector, so nobody can check afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import sqrt
+from typing import Literal
+
+import numpy as np
+
+from kveil.collect import grid, lae, lma, refine
+from kveil.collect.oracles import best_oracle, variance
+from kveil.collect.protocols import build
+from kveil.collect.queries import LocalProtocol, Terms
+from kveil.collect.tree import threshold
+from kveil.collect.vector import codebook
+from kveil.errors import InvalidValue
+from kveil.partition.cells import side
+
+Protocol = Literal["auto", "refine", "grid", "lae", "lma"]
+Preset = Literal["lite", "paper"]
+
+REPORT_BYTES = 22
+COST = 0.0144  # mean squared distance to the centre, over the squared radius of the domain, that forecasts assume
+GRID_FIT = 5.0  # a grid's excess is about (GRID_FIT / detectability)**2
+GRID_WARN, GRID_REFUSE = 4.0, 1.5
+FINE_3D = 6.0  # three columns: a grid from this detectability on
+GOOD, FAIR, POOR, HOPELESS = 250.0, 100.0, 30.0, 8.0  # quality n/(D k^2 V) of "refine"
+SMALL_CLUSTER = 0.02  # share of people that LAE's buckets are meant to find
+BUCKET_CUT = 3.5
+
+
+@dataclass(frozen=True)
+class LocalPlan:
+    """A forecast.
+
+    excess: cost over the cost without privacy, minus 1, about; None where no model is known.
+    min_detectable: the least share of people that stands out in the first look, if all are in one cell.
+    people: expected reports a round. bytes: of one report. quality: what the rule of the protocol looks at.
+    people_needed: about how many people the protocol would need to work as intended, where that can be said.
+    refusal: why "auto" does not run it.
+    """
+
+    terms: Terms
+    protocol: str
+    why: str
+    excess: float | None
+    min_detectable: float
+    rounds: int
+    people: tuple[float, ...]
+    bytes: int
+    quality: float
+    people_needed: float | None
+    warnings: tuple[str, ...]
+    refusal: str | None
+
+    @property
+    def ratio(self) -> float | None:
+        """Expected cost over the cost without privacy."""
+        return None if self.excess is None else 1 + self.excess
+
+    def check(self) -> LocalPlan:
+        """Itself, unless it should not be run."""
+        if self.refusal is not None:
+            raise InvalidValue(self.refusal)
+        return self
+
+
+def plan(
+    n: int,
+    k: int,
+    n_columns: int,
+    epsilon: Fraction | float,
+    protocol: Protocol = "auto",
+    preset: Preset = "lite",
+    *,
+    cost: float = COST,
+) -> LocalPlan:
+    """What to expect of `n` people with one point of `n_columns` each.
+
+    cost: a guess, from public knowledge, of the mean squared distance to the nearest centre over the squared radius.
+
+    >>> plan(1_000_000, 8, 10, 1).protocol, round(plan(1_000_000, 8, 10, 1).ratio, 1)
+    ('refine', 1.3)
+    >>> plan(1_000, 8, 10, 1).refusal is None
+    False
+    """
+    terms = Terms(n, k, n_columns, Fraction(epsilon))
+    name, why = _chosen(terms, protocol, preset)
+    built = build(name, terms, b"plan")
+    quality, excess, needed = _outlook(terms, name, built, cost)
+    excess = None if excess is None else min(excess, 1 / cost - 1)  # one centre in the middle costs at most the squared radius
+    warnings, refusal = _judged(terms, name, quality)
+    if protocol != "auto":
+        refusal = None
+    people = tuple(share * n for share in built.shares)
+    least = min_detectable(terms, built)
+    if least > 1 / (2 * k):
+        warnings = (*warnings, f"undetectable: a cluster needs about {least:.1%} of all people to stand out at first.")
+    return LocalPlan(
+        terms, name, why, excess, least, len(built.shares), people, REPORT_BYTES, quality, needed, warnings, refusal
+    )  # fmt: skip
+
+
+def quality_of_means(terms: Terms) -> float:
+    """n/(D k^2 V): people over the noise of k means in D columns."""
+    v = codebook(terms.n_columns + 1, terms.epsilon).variance
+    return terms.n / (terms.n_columns * terms.k**2 * v)
+
+
+def min_detectable(terms: Terms, protocol: LocalProtocol) -> float:
+    """The least share of people in one cell that passes the cut of the first round's deepest grid."""
+    queries = protocol.first().queries
+    deepest = max((query for query in queries if query.depth and query.kind != "vec"), key=lambda query: query.depth or 0)
+    reports = protocol.shares[0] * terms.n * deepest.weight / sum(query.weight for query in queries)
+    sd = sqrt(variance(deepest.kind, deepest.M, terms.epsilon) / max(1.0, reports))
+    cut = {"lma": lma.CUT, "lae": lae.LITE.cut, "lae-paper": lae.PAPER.cut}.get(protocol.name, grid.CUT)
+    n_candidates = deepest.n_keys if protocol.name in ("grid", "refine") else 1 << protocol_axes(protocol)
+    return min(1.0, threshold(cut, sd, n_candidates))
+
+
+def protocol_axes(protocol: LocalProtocol) -> int:
+    """Dimensions of a protocol's image."""
+    return int(protocol.first().queries[0].maps[0].n_axes)
+
+
+def _chosen(terms: Terms, protocol: str, preset: str) -> tuple[str, str]:
+    if protocol not in ("auto", "refine", "grid", "lae", "lma") or preset not in ("lite", "paper"):
+        raise InvalidValue('protocol must be "auto", "refine", "grid", "lae" or "lma", and preset "lite" or "paper".')
+    if preset == "paper" and protocol != "lae":
+        raise InvalidValue('preset="paper" belongs to protocol="lae". Leave it out, or use that protocol.')
+    if protocol != "auto":
+        return ("lae-paper" if preset == "paper" else protocol), "it was asked for"
+    if terms.n_columns <= 2:
+        return "grid", "one grid is the best for up to two columns"
+    if terms.n_columns == 3 and grid.detectability(terms, grid.DEPTHS[3]) >= FINE_3D:
+        return "grid", "with so many people a fine grid is the best for three columns"
+    return "refine", "it is the best from four columns on, and for few people in three"
+
+
+def _outlook(terms: Terms, name: str, built: LocalProtocol, cost: float) -> tuple[float, float | None, float | None]:
+    """Quality by the protocol's own measure, expected excess, and the people that it needs."""
+    if name == "grid":
+        reference = grid.detectability(terms, grid.DEPTHS[terms.n_columns])
+        m = grid.detectability(terms, grid.best_depth(terms))
+        return reference, (GRID_FIT / m) ** 2, terms.n * (GRID_WARN / reference) ** 2
+    q = quality_of_means(terms)
+    if name == "refine":
+        return q, _residual_excess(terms, built, cost), terms.n * GOOD / q
+    if name == "lma":
+        return q, None, None
+    last = 1 / (0.8 * built.shares[3] * cost * q)  # the last round's means alone: at least this
+    return q, last, _bucket_people(terms, built)
+
+
+def _residual_excess(terms: Terms, built: LocalProtocol, cost: float) -> float:
+    """Noise in means of residuals; what a round of shrinkage towards the round before leaves of it is about half."""
+    d = min(refine.IMAGE, terms.n_columns)
+    cell = side(refine.DEPTHS.get(terms.n_columns, refine.DEPTH) // d)
+    rho = min(1.0, max(refine.LEAST_RHO, refine.RHO_SPREADS * sqrt(cost + d * cell**2 / 12)))
+    return rho**2 / (2 * 0.8 * built.shares[-1] * cost * quality_of_means(terms))
+
+
+def _bucket_people(terms: Terms, built: LocalProtocol) -> float:
+    """People for LAE's second round to see a bucket that SMALL_CLUSTER of them share, with two queries a family."""
+    assert isinstance(built, lae.Lae)
+    families = sum(1 for _ in built.parts())
+    oracle = best_oracle(2**12, terms.epsilon)
+    v = variance(oracle.kind, oracle.M, terms.epsilon)
+    return 2 * families * BUCKET_CUT**2 * v / SMALL_CLUSTER**2 / built.shares[1]
+
+
+def _judged(terms: Terms, name: str, quality: float) -> tuple[tuple[str, ...], str | None]:
+    """Warnings, and why not to run it at all."""
+    few = f"too few people for k = {terms.k} centres in {terms.n_columns} column(s) at epsilon = {float(terms.epsilon):g}"
+    more = "Ask more people, fewer centres or a larger epsilon; or name the protocol to run it all the same."
+    if name == "lma" and terms.n_columns > lma.IMAGE:
+        return ("one round is weak beyond 4 columns: expect several times the cost without privacy.",), None
+    if name == "lae-paper":
+        return ("the paper's constants need billions of people: see people_needed.",), None
+    if name == "grid" or (name == "refine" and terms.n_columns == 3):
+        m = grid.detectability(terms, grid.DEPTHS[terms.n_columns])
+        if m < GRID_REFUSE:
+            return (
+                "noise_dominated: a cluster of equal share does not stand out.",
+            ), f"{few}: no cluster would stand out. {more}"
+        return (("noise_dominated: clusters of equal share hardly stand out.",) if m < GRID_WARN else ()), None
+    if quality < HOPELESS:
+        return (
+            "noise_dominated: centres that look at no data may do better.",
+        ), f"{few}: expect 12 times the cost or more. {more}"
+    if quality < POOR:
+        return ("noise_dominated: expect 4 to 12 times the cost without privacy.",), None
+    if quality < FAIR:
+        return ("noise_dominated: expect 2 to 4 times the cost without privacy.",), None
+    return (("expect 1.2 to 2 times the cost without privacy.",) if quality < GOOD else ()), None
+
+
+def as_table(forecast: LocalPlan) -> list[tuple[str, str]]:
+    """The forecast in words, line by line."""
+    ratio = "unknown" if forecast.ratio is None else f"about {forecast.ratio:.3g} times the cost without privacy"
+    needed = () if forecast.people_needed is None else (("people needed", f"about {forecast.people_needed:.2g}"),)
+    reports = ", ".join(f"{people:.3g}" for people in np.array(forecast.people))
+    return [
+        ("protocol", f"{forecast.protocol} ({forecast.why})"),
+        ("expect", ratio),
+        ("least share that stands out", f"{forecast.min_detectable:.2%}"),
+        ("rounds", f"{forecast.rounds} ({reports} reports, {forecast.bytes} bytes each)"),
+        *needed,
+        *(("warning", text) for text in forecast.warnings),
+        *((("refused", forecast.refusal),) if forecast.refusal else ()),
+    ]

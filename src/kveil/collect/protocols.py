@@ -1,0 +1,32 @@
+"""The protocols by name, and which one "auto" is: from public facts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal
+
+from kveil.collect.grid import Grid
+from kveil.collect.lae import LITE, PAPER, Lae
+from kveil.collect.lma import Lma
+from kveil.collect.queries import LocalProtocol, Terms
+from kveil.collect.refine import Refine
+from kveil.errors import InvalidValue
+
+Name = Literal["grid", "refine", "lae", "lae-ball", "lae-paper", "lma"]
+
+PROTOCOLS: dict[str, Callable[[Terms, bytes], LocalProtocol]] = {
+    "grid": Grid,
+    "refine": Refine,
+    "lae": Lae,
+    "lae-ball": lambda terms, seed: Lae(terms, seed, replace(LITE, lsh="ball")),
+    "lae-paper": lambda terms, seed: Lae(terms, seed, PAPER),
+    "lma": Lma,
+}
+
+
+def build(name: str, terms: Terms, seed: bytes) -> LocalProtocol:
+    """The protocol of that name. `seed`: public, fixed before any report; the maps of the campaign follow from it."""
+    if name not in PROTOCOLS:
+        raise InvalidValue(f"there is no protocol {name!r}; there are {', '.join(PROTOCOLS)}.")
+    return PROTOCOLS[name](terms, seed)

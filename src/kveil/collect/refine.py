@@ -1,0 +1,116 @@
+"""The practical protocol: heavy cells of small images first, then means of residuals, round by round more precisely.
+
+From 5 columns on there are four rounds. Two random images of 4 dimensions give k seeds each; the pair of nearest seeds is a
+key, so that clusters which collide in one image are told apart by the other. Means of the points of each key, relative to where
+the images place it, give 1.5 k centres; means of residuals move them, the best k are kept, and residuals move those once
+more. The noise of a mean follows the length of what is reported, so residuals are cut to a radius that follows what is known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import ceil, sqrt
+
+import numpy as np
+
+from kveil.collect.centres import Moved, counted, moved, spread, weighted_centres
+from kveil.collect.grid import CUT, MOST_LEAVES, cell_query
+from kveil.collect.queries import Answers, Floats, Outcome, Query, Round, Terms, public_generator
+from kveil.collect.tree import descend
+from kveil.collect.vector import codebook
+from kveil.partition.cells import PublicMap, joint_lift, random_frames, random_shift
+
+IMAGE = 4  # dimensions of an image
+DEPTH = 12
+DEPTHS = {1: 6, 2: 8, 3: 9, 4: 12}
+FEW_COLUMNS = {1: (0.7, 0.3), 2: (0.7, 0.3), 3: (0.7, 0.3), 4: (0.5, 0.25, 0.25)}
+MANY_COLUMNS = (0.2, 0.3, 0.25, 0.25)
+OVERSEEDING = 1.5
+LEAST_RHO, RHO_SPREADS = 0.15, 2.5
+
+
+class Refine:
+    name = "refine"
+
+    def __init__(self, terms: Terms, seed: bytes) -> None:
+        self.terms, self.seed = terms, seed
+        self.shares = FEW_COLUMNS.get(terms.n_columns, MANY_COLUMNS)
+        self.is_wide = terms.n_columns > IMAGE
+
+    def first(self) -> Round:
+        rng, d = public_generator(self.seed, "round", 1), self.terms.n_columns
+        if not self.is_wide:
+            return Round(1, (cell_query(0, PublicMap.drawn(d, d, rng), DEPTHS[d], self.terms),))
+        maps = [PublicMap(frame, random_shift(IMAGE, rng)) for frame in random_frames(d, IMAGE, 2, rng)]
+        return Round(1, tuple(cell_query(i, one, DEPTH, self.terms) for i, one in enumerate(maps)))
+
+    def next(self, done: Round, answers: Answers, seed: bytes) -> Round | Outcome:
+        rng = public_generator(seed, "solve")
+        if done.number == 1:
+            return self._after_images(done, answers, rng)
+        if done.number == 2 and self.is_wide:
+            return self._after_product(done, answers, rng)
+        found = moved(answers, done.queries[0], np.arange(done.queries[0].n_keys, dtype=np.uint64), self.terms)
+        if done.number == len(self.shares):
+            return self._outcome(found, int(done.state.get("padded", 0)))
+        centres, padded = found.places, int(done.state.get("padded", 0))
+        if self.is_wide:  # late selection: of more centres than are wanted, those that residuals confirm
+            weights = np.where(found.counts >= found.sd_count, found.counts, 0.0)
+            weights = weights if (weights > 0).any() else np.ones(len(weights))
+            centres, padded = weighted_centres(found.places, weights, self.terms.k, rng)
+        return self._residuals(done.number + 1, centres, done.state["spread"], self._noise(found), padded)
+
+    def _after_images(self, done: Round, answers: Answers, rng: np.random.Generator) -> Round:
+        """Seeds in each image; in few columns these are centres already."""
+        seeds, spreads, padded = [], [], 0
+        for query in done.queries:
+            proxy = descend(answers, [query], self.terms, z=CUT, cap=MOST_LEAVES)
+            centres, padded = weighted_centres(proxy.points, proxy.weights, self.terms.k, rng)
+            seeds.append(centres)
+            spreads.append(spread(proxy.points, proxy.weights, centres))
+        r = float(np.mean(spreads))
+        if not self.is_wide:
+            return self._residuals(2, seeds[0], r, 0.0, padded)
+        maps = tuple(query.maps[0] for query in done.queries)
+        query = self._vector(
+            Query(
+                id=0, kind="vec", M=2, kappa=1, key_rule="product", maps=maps, rho=1.0,
+                centres=tuple(some.astype(np.float32) for some in seeds), lift=joint_lift([one.axes for one in maps]),
+            )
+        )  # fmt: skip
+        return Round(2, (query,), {"spread": r})
+
+    def _after_product(self, done: Round, answers: Answers, rng: np.random.Generator) -> Round:
+        """Centres from the keys that have people. All keys are counted; only those are decoded in full."""
+        query, k = done.queries[0], self.terms.k
+        keys = np.arange(query.n_keys, dtype=np.uint64)
+        counts, sd = counted(answers, query, keys, self.terms)
+        kept = np.flatnonzero(counts >= 2 * sd)
+        if len(kept) < k:
+            kept = np.sort(np.argsort(-counts, kind="stable")[:k])
+        found = moved(answers, query, keys[kept], self.terms)
+        weights = np.maximum(found.counts, 1e-9)
+        wanted = min(ceil(OVERSEEDING * k), len(kept))
+        centres, padded = weighted_centres(found.places, weights, max(wanted, k), rng)
+        return self._residuals(3, centres, done.state["spread"], self._noise(found), padded)
+
+    def _residuals(self, number: int, centres: Floats, r: float, noise: float, padded: int) -> Round:
+        """A round of residuals around centres, cut to where nearly all people are."""
+        rho = float(np.float32(min(1.0, max(LEAST_RHO, RHO_SPREADS * r + noise))))
+        query = Query(id=0, kind="vec", M=2, kappa=1, key_rule="nearest", centres=(centres.astype(np.float32),), rho=rho)
+        return Round(number, (self._vector(query),), {"spread": r, "padded": padded})
+
+    def _vector(self, query: Query) -> Query:
+        book = codebook(self.terms.n_columns + 1, self.terms.epsilon)
+        return replace(query, M=book.M, kappa=book.kappa)
+
+    def _noise(self, found: Moved) -> float:
+        """Length of the noise in the mean of a cluster of equal share."""
+        return found.sd_point * sqrt(self.terms.n_columns) * self.terms.k / max(1, found.received)
+
+    def _outcome(self, found: Moved, padded: int) -> Outcome:
+        scale = self.terms.n / max(1, found.received)
+        fewest = np.maximum(found.counts, max(1.0, 0.05 * found.received / self.terms.k))
+        return Outcome(
+            found.places, counts=scale * found.counts, count_sd=scale * found.sd_count, sd=found.sd_point / fewest, padded=padded
+        )

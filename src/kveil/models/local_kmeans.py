@@ -1,0 +1,183 @@
+"""k-means when nobody is trusted, simulated: every row is a person whose device randomises one report."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from fractions import Fraction
+from math import sqrt
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kveil.collect.encoding import into_domain
+from kveil.collect.plan import LocalPlan, plan
+from kveil.collect.protocols import build
+from kveil.collect.shuffle import conditional
+from kveil.collect.simulate import Devices, Simulated, simulate
+from kveil.errors import BoundsRequired, InvalidValue
+from kveil.kernel.grid import Ball
+from kveil.kernel.loss import MOST_LOCAL_EPSILON, Charge, Guarantee, Plan, PrivacyUnit, guarantee
+from kveil.models._clusterer import EuclideanClusterer
+from kveil.models._method import shares
+from kveil.models._paying import public_generator
+from kveil.models._task import check_budget, check_choice, check_clusters
+from kveil.release import Release
+from kveil.source import Source, read
+from kveil.space.bounds import check_domain
+from kveil.space.euclidean import Scaling
+
+FAST = 'devices="fast" draws the law of reports in floats from a generator with a seed, so it hides nothing'
+
+
+class LocalKMeans(EuclideanClusterer):
+    """SIMULATION ONLY: k-means centres as a collector would learn them from devices that trust nobody.
+
+    `fit` sees all rows and plays all devices, so it protects nobody from whoever runs it. It is for finding out, on public or
+    made-up data, what a campaign would give; real campaigns are made of `kveil.collect`. Every row is one person, who sends one
+    report in one round with all of epsilon.
+
+    n_clusters: number of centres.
+    epsilon: what each person's report may give away, at most 10.
+    center, radius: a public ball that holds the rows; those outside are moved to its surface, and a row with a missing or
+        infinite value counts as the centre.
+    protocol: "refine" (heavy cells of small images, then means of residuals, in up to four rounds), "grid" (one round, up to 3
+        columns), "lae" and "lma" (the paper's four rounds and one round), or "auto": by the number of people and columns, and
+        refused if there are too few people to learn anything. Naming a protocol runs it all the same, with a warning.
+    preset: "lite", or "paper" for protocol "lae" with the constants of the paper.
+    devices: "exact" runs the randomiser of real devices for every row; "fast" draws what all reports add up to by the same law.
+    random_state: public choices (cohorts, maps, ids); with "fast" the devices' own coins, too.
+
+    May be shared after fit, with devices="exact": `cluster_centers_`, `cluster_weights_` (noisy shares, or None),
+    `cluster_errors_` (standard errors, or None), `method_`, `guarantee_`, `plan_` (what was to be expected), `release_`,
+    `n_features_in_`, `feature_names_in_`. With "fast" they are a simulation's.
+
+    Private:      each row, from everyone but its own device.  Public: parameters, the number of rows, who answers which round.
+    Neighbours:   any two values of one row.
+    Sensitivity:  `kveil.kernel.response.subset_select`: a report is e**epsilon times likelier for one row than another at most.
+    Cost:         epsilon a person, once; the rounds ask different people.
+    Not covered:  running time; this simulation itself, which holds all rows.
+
+    >>> import numpy as np
+    >>> from kveil import LocalKMeans
+    >>> X = np.repeat([[-0.5, 0.0], [0.5, 0.1]], 10_000, axis=0)
+    >>> model = LocalKMeans(n_clusters=2, epsilon=4.0, radius=1.0, devices="exact", random_state=0).fit(X)
+    >>> model.method_, model.cluster_centers_.shape, model.guarantee_.trust, model.guarantee_.valid
+    ('grid', (2, 2), 'local', True)
+    """
+
+    scaling: Scaling = None
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        epsilon: float = 1.0,
+        center: float | ArrayLike = 0.0,
+        radius: float | None = None,
+        protocol: Literal["auto", "refine", "grid", "lae", "lma"] = "auto",
+        preset: Literal["lite", "paper"] = "lite",
+        devices: Devices = "fast",
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.epsilon = epsilon
+        self.center = center
+        self.radius = radius
+        self.protocol = protocol
+        self.preset = preset
+        self.devices = devices
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Play a campaign in which every row of X is a person. `y` is ignored."""
+        source = read(X)
+        domain = self._domain_of(source.n_columns)
+        k, epsilon = check_clusters(self.n_clusters, source.n_columns), self._epsilon()
+        if source.is_sparse or source.unit.kind != "record":
+            raise InvalidValue("a device holds one row of one person: give dense rows, not sparse ones, and one row a person.")
+        check_choice("devices", self.devices, ("fast", "exact"))
+        points = _points(source, domain)
+        n = max(1, len(points))
+        forecast = plan(n, k, source.n_columns, epsilon, self.protocol, self.preset).check()
+        for text in forecast.warnings:
+            warnings.warn(f"LocalKMeans: {text}", UserWarning, stacklevel=2)  # by public facts: no row is in it
+        rng = public_generator(self.random_state)
+        protocol = build(forecast.protocol, forecast.terms, rng.bytes(32))
+        found = simulate(points, protocol, epsilon, rng, self.devices)
+        return self._keep(found, forecast, domain, source)
+
+    def guarantee(self, n_features: int | None = None) -> Guarantee:
+        """What each person is promised, from the parameters alone. The line that needs a shuffler needs the people, too."""
+        check_choice("devices", self.devices, ("fast", "exact"))
+        return guarantee(self._promise(), trust="local", reasons=[FAST] if self.devices == "fast" else [])
+
+    def _promise(self) -> Plan:
+        return Plan((Charge("randomiser", "one report a person", 1, "range", self._epsilon()),), "replace-one", PrivacyUnit())
+
+    def _epsilon(self) -> Fraction:
+        epsilon = check_budget(self.epsilon, 0.0)[0]
+        if epsilon is None or epsilon > MOST_LOCAL_EPSILON:
+            raise InvalidValue(f"epsilon of a local report must be at most {MOST_LOCAL_EPSILON}: more hides nothing.")
+        return epsilon
+
+    def _domain_of(self, n_columns: int) -> Ball:
+        if self.radius is None:
+            raise BoundsRequired(
+                "radius is missing. No device could clip to a domain that was taken from everyone's rows. Pass center and radius "
+                "of a ball that holds the rows, from public knowledge."
+            )
+        domain = check_domain(None, self.center, self.radius, n_columns, 16)
+        assert isinstance(domain, Ball)
+        return domain
+
+    def _keep(self, found: Simulated, forecast: LocalPlan, domain: Ball, source: Source) -> Self:
+        outcome, d = found.outcome, source.n_columns
+        promise = guarantee(
+            self._promise(), trust="local", receipts=found.receipts, reasons=[FAST] if self.devices == "fast" else []
+        )
+        epsilon = float(promise.epsilon)
+        self.guarantee_ = replace(promise, conditional=conditional(epsilon, min(found.reports, default=0)))
+        self.cluster_centers_ = domain.center + domain.radius * outcome.centres
+        self.cluster_weights_ = None if outcome.counts is None else shares(outcome.counts)
+        self.cluster_errors_ = None if outcome.sd is None else domain.radius * sqrt(d) * outcome.sd
+        self.method_, self.plan_, self.n_features_in_, self._domain = forecast.protocol, forecast, d, domain
+        if source.names is not None:
+            self.feature_names_in_: NDArray[Any] = np.array(source.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        filling = (f"{outcome.padded} of the centres are mere filling",) if outcome.padded else ()
+        is_secure = bool(found.receipts) and all(receipt.secure for receipt in found.receipts)
+        self.release_ = Release(
+            centers=self.cluster_centers_,
+            weights=self.cluster_weights_,
+            errors=self.cluster_errors_,
+            features=source.names,
+            guarantee=self.guarantee_,
+            receipt={"token": None, "ledger": None, "charges": len(found.receipts), "secure": is_secure},
+            kind=type(self).__name__,
+            method={"asked": self.protocol, "used": forecast.protocol, "why": forecast.why},
+            parameters={
+                "n_clusters": len(outcome.centres),
+                "epsilon": epsilon,
+                "center": domain.center.tolist(),
+                "radius": domain.radius,
+                "preset": self.preset,
+                "devices": self.devices,
+            },
+            notes=("a simulation: one process held all rows", *forecast.warnings, *filling),
+        )
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _points(source: Source, domain: Ball) -> NDArray[np.float64]:
+    """All rows, in the unit ball."""
+    blocks = [into_domain(np.asarray(block, dtype=np.float64), domain) for block in source.raw_blocks()]
+    return np.vstack([np.empty((0, source.n_columns)), *blocks])

@@ -1,0 +1,317 @@
+"""What a device promises: one report a campaign, stored before it leaves; at most its cap; and nothing between the lines."""
+
+import os
+import sqlite3
+from datetime import UTC, date, datetime
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from campaigns import KEY, OPEN, Unread, forged, make_campaign, make_collector, make_device
+
+from kveil import testing
+from kveil.collect.client import LocalClient, Refusal
+from kveil.collect.encoding import preferred
+from kveil.collect.keys import Rotation, SigningKey
+from kveil.collect.ledger import LedgerFile
+from kveil.collect.manifest import Manifest
+from kveil.collect.report import Report, seeds
+from kveil.errors import InvalidValue, ManifestError
+from kveil.kernel import exact
+from kveil.kernel.loss import response_weights
+
+STRANGE = {
+    "zero": [0.0, 0.0], "inside": [0.3, -0.2], "edge": [1.0, 0.0], "outside": [30.0, 4.0], "NaN": [np.nan, 0.1],
+    "infinity": [np.inf, 0], "huge": [1e308, -1e308], "tiny": [5e-324, 0], "None": None, "text": ["a", "b"], "three": [1, 2, 3],
+    "empty": [], "a scalar": 7, "ragged": [[1], [2, 3]], "complex": [1j, 0], "objects": [object(), 1], "raises": lambda: 1 / 0,
+    "loads": lambda: [0.3, -0.2],
+}  # fmt: skip
+
+
+def open_campaign(**more):
+    collector = make_collector()
+    first = collector.open(make_campaign(**more), *OPEN)
+    collector.dispose()
+    return first
+
+
+def test_the_same_bytes_however_often_and_for_whatever_point_it_is_asked(signed, tmp_path):
+    path = tmp_path / "device.db"
+    with make_device(path) as client:
+        report = client.answer([signed], [0.5, 0.5])
+        assert client.answer([signed], [-0.5, 0.5]) == report
+        assert client.answer([signed], Unread()) == report, "a retry does not read the point"
+    with make_device(path) as client:
+        assert client.answer([signed], Unread()) == report
+        (spend,) = client.pending()
+        assert (spend.report, spend.state, spend.epsilon, spend.day) == (report, "prepared", 1, date(2030, 1, 5))
+        assert datetime(2030, 1, 5, 12, tzinfo=UTC) <= spend.send_at < datetime(2030, 2, 1, tzinfo=UTC)
+        client.sent(spend.manifest_hash)
+        assert client.pending()[0].state == "sent"
+        client.acknowledged(spend.manifest_hash)
+        client.sent(spend.manifest_hash)
+        assert client.pending() == []
+        assert client.history()[0].state == "acked"
+        assert client.answer([signed], Unread()) == report
+
+
+def test_a_campaign_has_one_report_of_a_device_whatever_it_is_asked_next(signed):
+    """Re-issued rounds and manifests made for one victim have the same header, hence the same campaign."""
+    client = make_device()
+    assert isinstance(client.answer([signed], [0.5, 0.5]), bytes)
+    again = [
+        lambda data: data["queries"][0].update(depth=3),
+        lambda data: data["queries"].append({**data["queries"][0], "id": 1}),
+        lambda data: data.update(not_after="2030-01-30"),
+        lambda data: data.update(min_reports=7),
+    ]
+    for change in again:
+        told = client.answer([forged(signed, change)], Unread())
+        assert isinstance(told, Refusal)
+        assert told.why == "answered"
+    assert len(client.history()) == 1
+    assert client.remaining() == 3
+
+
+def test_a_new_name_is_a_new_campaign_and_costs_until_the_cap_is_reached():
+    client = make_device(cap=2.5)
+    for place in range(5):
+        told = client.answer([open_campaign(name=f"survey {place}")], [0.5, 0.5])
+        assert isinstance(told, bytes) == (place < 2)
+    assert told.why == "budget"
+    assert "0.5 of 2.5 is left" in told.reason
+    assert client.remaining() == Fraction(1, 2)
+    assert isinstance(client.answer([open_campaign(name="small", epsilon="1/2")], [0.5, 0.5]), bytes)
+    assert client.remaining() == 0
+
+
+def test_what_was_spent_comes_back_after_365_days_and_not_by_turning_the_clock_back():
+    first, second = open_campaign(name="first", epsilon=4), open_campaign(name="second")
+    later = forged(second, lambda data: data.update(not_before="2020-01-01", not_after="2040-01-31"))
+    day = [datetime(2030, 1, 5, tzinfo=UTC)]
+    client = make_device(clock=lambda: day[0])
+    assert isinstance(client.answer([first], [0.5, 0.5]), bytes)
+    for now in (datetime(2031, 1, 4, tzinfo=UTC), datetime(2029, 1, 1, tzinfo=UTC)):
+        day[0] = now
+        assert client.answer([later], Unread()).why == "budget"
+    day[0] = datetime(2031, 1, 5, tzinfo=UTC)
+    assert isinstance(client.answer([later], [0.5, 0.5]), bytes)
+
+
+def test_a_device_whose_ledger_was_lost_stays_quiet_for_a_year(signed, tmp_path):
+    path = tmp_path / "device.db"
+    lost = make_device(path, is_first=False)
+    told = lost.answer([signed], Unread())
+    assert told.why == "budget"
+    assert "2031-01-05" in told.reason
+    assert lost.remaining() == 0
+    lost.close()
+    assert make_device(path, is_first=True).answer([signed], Unread()).why == "budget", "the file is there: it is not the first"
+
+
+def test_every_device_is_asked_in_one_round_and_knows_which():
+    """Quarters of 2000 fair places: the chance that one of them has fewer than 391 or more than 609 is below 1e-7."""
+    headers = [make_campaign(name=f"{i}").header(KEY.public) for i in range(200)]
+    devices = [make_device() for _ in range(10)]
+    cohorts = np.array([[client.cohort(header) for header in headers] for client in devices])
+    counts = np.bincount(cohorts.ravel() // 2**14, minlength=4)
+    assert counts.min() > 390
+    assert counts.max() < 610
+    assert len(np.unique(cohorts)) > 1900, "not the same for all devices or all campaigns"
+    assert [client.cohort(headers[0]) for client in devices] == cohorts[:, 0].tolist()
+
+
+@pytest.mark.parametrize("protocol", ["grid", "refine"])
+def test_no_point_makes_a_device_fail_or_send_another_length_or_use_other_random_words(protocol):
+    """One scripted stream for all points: what is drawn, and how much of it, may not depend on the point."""
+    made = []
+    chain = [open_campaign(protocol=protocol)]
+    for point in STRANGE.values():
+        with testing.scripted(7):
+            client = make_device()
+            while (report := client.answer(chain, point)) and not isinstance(report, bytes):
+                client = make_device()  # of another cohort
+            made.append((len(report), report[:20], client.history()[0].send_at, exact.entropy()._calls))
+    assert all(one == made[0] for one in made)
+
+
+def test_a_device_that_was_given_scripted_noise_remembers_it(signed):
+    with testing.scripted(1):
+        client = make_device()
+        client.answer([signed], [0, 0])
+    assert [spend.secure for spend in client.history()] == [False]
+    fresh = make_device()
+    fresh.answer([signed], [0, 0])
+    assert [spend.secure for spend in fresh.history()] == [True]
+
+
+def chances(manifest, report, points):
+    """The exact chance of a report's value, given its query and id, for each of these points."""
+    read = Report.from_bytes(report)
+    query = manifest.queries[read.query]
+    a, b = response_weights(manifest.epsilon)
+    wanted = preferred(query, points, seeds(manifest.hash, [read.report_id] * len(points)))
+    whole = query.kappa * a + (query.M - query.kappa) * b
+    return [Fraction(a if read.index in row else b, whole) for row in wanted]
+
+
+@pytest.mark.parametrize(("protocol", "columns", "epsilon"), [("grid", 2, "1"), ("refine", 4, "2"), ("refine", 5, "1/2")])
+def test_a_whole_transcript_never_favours_a_point_by_more_than_epsilon(protocol, columns, epsilon):
+    """A campaign of real devices: each has one report, and its chance under any other point is within e**epsilon."""
+    collector = make_collector()
+    terms = {"protocol": protocol, "center": [0] * columns, "epsilon": epsilon, "n": 24}
+    collector.open(make_campaign(min_reports=0, **terms), *OPEN)
+    (campaign,) = collector.campaigns()
+    rng = np.random.default_rng(0)
+    people = [(make_device(n_features=columns), rng.uniform(-0.5, 0.5, columns)) for _ in range(24)]
+    others = np.vstack([rng.uniform(-1, 1, (48, columns)) / np.sqrt(columns), np.zeros((1, columns)), np.eye(columns)[:1]])
+    transcript = []
+    while True:
+        chain = collector.manifests(campaign)
+        for client, point in people:
+            report = client.answer(chain, point)
+            if isinstance(report, bytes):
+                transcript.append((client, Manifest.from_bytes(chain[-1].body), report, point))
+        collector.close(campaign)
+        if collector.next_manifest(campaign, *OPEN) is None:
+            break
+    assert len(transcript) == len({id(client) for client, *_ in transcript}) == 24, "one report each, in one round"
+    ratios = set()
+    for _, manifest, report, point in transcript:
+        own, *rest = chances(manifest, report, np.vstack([point, others]))
+        ratios |= {max(own / other, other / own) for other in rest}
+    a, b = response_weights(Fraction(epsilon))
+    assert ratios <= {Fraction(1), Fraction(a, b)}
+    assert Fraction(a, b) in ratios, "some point is told apart, or nothing was measured"
+    assert float(np.log(a / b)) <= float(Fraction(epsilon))
+    collector.dispose()
+
+
+def test_in_all_rounds_mode_the_sum_is_charged_at_once_and_every_round_is_answered_once():
+    collector = make_collector()
+    terms = {"protocol": "refine", "center": [0] * 4, "epsilon": 3, "mode": "all_rounds", "min_reports": 0}
+    collector.open(make_campaign(**terms), *OPEN)
+    (campaign,) = collector.campaigns()
+    client, poor = make_device(n_features=4), make_device(n_features=4, cap=2)
+    for place in range(3):
+        chain = collector.manifests(campaign)
+        assert Manifest.from_bytes(chain[-1].body).epsilon == 1
+        report = client.answer(chain, [0.2] * 4)
+        assert isinstance(report, bytes)
+        assert client.answer(chain, Unread()) == report
+        twice = forged(chain[-1], lambda data: data.update(min_reports=5))
+        assert client.answer([*chain[:-1], twice], Unread()).why == "answered"
+        assert client.remaining() == 1
+        assert poor.answer(chain, Unread()).why == "budget", "the whole must be payable, not one round"
+        collector.close(campaign)
+        assert (collector.next_manifest(campaign, *OPEN) is None) == (place == 2)
+    assert [spend.epsilon for spend in client.history()] == [3, 0, 0]
+    assert len({spend.report[4:20] for spend in client.history()}) == 3, "a new id each round"
+    assert collector.result(campaign).epsilon <= 3
+    collector.dispose()
+
+
+def test_rows_of_the_ledger_are_neither_changed_nor_deleted(signed, tmp_path):
+    path = tmp_path / "device.db"
+    client = make_device(path)
+    client.answer([signed], [0.5, 0.5])
+    db = sqlite3.connect(path, isolation_level=None)
+    assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    attacks = [
+        "DELETE FROM spend", "UPDATE spend SET eps_num=0", "UPDATE spend SET report_blob=x'00'",
+        "UPDATE spend SET day='2000-01-01'", "INSERT OR REPLACE INTO spend SELECT * FROM spend",
+        "UPDATE device SET quiet_until='2000-01-01'", "DELETE FROM device",
+        "INSERT INTO spend SELECT 9, device, campaign, 2, mode, 1, 1, 'x', x'00', 'prepared', day, send_at, 1 FROM spend",
+    ]  # fmt: skip
+    for attack in attacks:
+        with pytest.raises(sqlite3.IntegrityError):
+            db.execute(attack)
+    assert os.stat(path).st_mode & 0o077 == 0, "for the owner's eyes"
+
+
+def test_people_who_share_a_file_share_nothing_else(signed, tmp_path):
+    file = LedgerFile(tmp_path / "household.db")
+    people = [make_device(file, device_name=name) for name in ("ada", "ben", "cem")]
+    reports = [client.answer([signed], [0.5, 0.5]) for client in people[:2]]
+    assert len({report[4:20] for report in reports}) == 2
+    assert [client.remaining() for client in people] == [3, 3, 4]
+    assert [len(client.history()) for client in people] == [1, 1, 0]
+    header = Manifest.from_bytes(signed.body).header
+    assert len({client.cohort(header) for client in people}) > 1
+    assert make_device(file, device_name="ada").answer([signed], Unread()) == reports[0]
+    people[0].acknowledged(signed.hash)
+    assert [client.history()[0].state for client in people[:2]] == ["acked", "prepared"]
+    assert make_device(file, device_name="dan", is_first=False).answer([signed], Unread()).why == "budget"
+
+
+def test_keys_change_only_if_the_old_and_the_new_one_say_so(signed, tmp_path):
+    new, newer, thief = (SigningKey(bytes([i] * 32)) for i in (7, 8, 9))
+    path = tmp_path / "device.db"
+    client = make_device(path)
+    true = Rotation.make(KEY, new, 1, date(2030, 1, 1))
+    for false in (
+        Rotation.make(thief, new, 1, date(2030, 1, 1)), Rotation(true.body, true.by_old, true.by_old),
+        Rotation(true.body.replace(b"2030", b"2031"), true.by_old, true.by_new), Rotation(b"{}", KEY.sign(b"{}"), b""),
+        Rotation.make(KEY, new, 0, date(2030, 1, 1)),
+    ):  # fmt: skip
+        with pytest.raises(ManifestError):
+            client.rotate(false)
+    assert client.key == KEY.public
+    client.rotate(true)
+    client.close()
+    client = make_device(path)
+    assert client.key == new.public
+    with pytest.raises(ManifestError):
+        client.rotate(true)
+    with pytest.raises(InvalidValue, match="older"):
+        client.rotate(Rotation.make(new, newer, 1, date(2030, 1, 1)))
+    client.rotate(Rotation.make(new, newer, 2, date(2030, 1, 2)))
+    assert isinstance(client.answer([signed], Unread()), Refusal), "the old key asks in vain"
+    asked = forged(signed, lambda data: data["header"].update(key=newer.public), key=newer)
+    assert isinstance(client.answer([asked], [0, 0]), bytes)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"key": "abc"}, {"key": None}, {"witnesses": ["x"]}, {"n_features": 0}, {"n_features": 1.5}, {"cap": 0}, {"cap": np.inf}],
+    ids=repr,
+)  # fmt: skip
+def test_a_client_that_cannot_work_is_not_made(wrong):
+    with pytest.raises(InvalidValue):
+        make_device(**wrong)
+
+
+def test_a_file_that_is_no_ledger_is_refused(tmp_path):
+    (tmp_path / "text").write_text("hello, this is not a database, and it is longer than a header")
+    for path in (tmp_path / "text", tmp_path / "no" / "folder.db", tmp_path):
+        with pytest.raises(InvalidValue, match="ledger"):
+            make_device(path)
+    assert (tmp_path / "text").read_text().startswith("hello")
+
+
+def test_a_ledger_that_cannot_be_written_refuses_before_the_point_is_read(signed, tmp_path):
+    path = tmp_path / "device.db"
+    client = make_device(path)
+    client._ledger.file._db.execute("PRAGMA busy_timeout=10")
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    told = client.answer([signed], Unread())
+    assert told.why == "budget"
+    other.execute("ROLLBACK")
+    assert isinstance(client.answer([signed], [0, 0]), bytes)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_copy_does_not_answer(signed, tmp_path):
+    client = make_device(tmp_path / "device.db")
+    child = os.fork()
+    if child == 0:
+        told = client.answer([signed], Unread())
+        os._exit(0 if isinstance(told, Refusal) and told.why == "budget" else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_what_a_client_is_made_of_is_not_in_its_repr():
+    assert "secret" not in repr(KEY)
+    assert KEY._secret.hex() not in repr(KEY)
+    assert LocalClient.__repr__ is object.__repr__

@@ -1,0 +1,52 @@
+"""Keys on disk; and what can be said of PostgreSQL without one: its statements are those that the storage relies on."""
+
+import os
+
+import pytest
+import sqlalchemy
+from campaigns import KEY
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.schema import CreateTable
+
+from kveil.collect.keys import SigningKey, is_signed
+from kveil.collect.storage import _tables
+from kveil.errors import InvalidValue
+
+
+def test_a_key_is_saved_once_for_its_owner_and_loaded_again(tmp_path):
+    path = tmp_path / "key"
+    made = SigningKey.generate()
+    made.save(path)
+    assert os.stat(path).st_mode & 0o077 == 0
+    again = SigningKey.load(path)
+    assert again.public == made.public != SigningKey.generate().public
+    assert is_signed(made.public, again.sign(b"x"), b"x")
+    with pytest.raises(InvalidValue, match="never overwritten"):
+        KEY.save(path)
+    with pytest.raises(InvalidValue, match="cannot be written"):
+        KEY.save(tmp_path / "no" / "folder")
+
+
+@pytest.mark.parametrize("text", ["", "zz", "00" * 31, "00" * 33, "é" * 64])
+def test_a_file_that_holds_no_key_is_refused(tmp_path, text):
+    (tmp_path / "key").write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidValue, match="no signing key"):
+        SigningKey.load(tmp_path / "key")
+    with pytest.raises(InvalidValue, match="no signing key"):
+        SigningKey.load(tmp_path / "none")
+    for secret in (b"", bytes(31), "x" * 32, None):
+        with pytest.raises(InvalidValue, match="32 secret bytes"):
+            SigningKey(secret)
+
+
+def test_statements_for_postgresql_have_binary_ids_locks_and_conflicts():
+    """Compiled, not run: there is no server here."""
+    tables, dialect = _tables(sqlalchemy), postgresql.dialect()
+    made = str(CreateTable(tables.report).compile(dialect=dialect))
+    assert "report_id BYTEA NOT NULL" in made
+    assert "PRIMARY KEY (round_id, report_id)" in made
+    insert = postgresql.insert(tables.report).on_conflict_do_nothing()
+    assert "ON CONFLICT DO NOTHING" in str(insert.compile(dialect=dialect))
+    state = sqlalchemy.select(tables.round.c.state)
+    assert "FOR SHARE" in str(state.with_for_update(read=True).compile(dialect=dialect))
+    assert "FOR UPDATE" in str(state.with_for_update().compile(dialect=dialect))

@@ -1,0 +1,134 @@
+"""What to expect, when to refuse, and the conditional figure of a shuffler."""
+
+from fractions import Fraction
+from math import exp, inf
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from kveil.collect.plan import as_table, plan
+from kveil.collect.shuffle import clone_delta, closed_form, conditional, numerical, shuffled
+from kveil.errors import InvalidValue
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "d", "epsilon", "expected"),
+    [(10**6, 8, 10, 1, "refine"), (10**5, 4, 2, 4, "grid"), (10**6, 8, 3, 1, "grid"), (20_000, 8, 3, 1, "refine"),
+     (10**5, 4, 1, 1, "grid"), (10**6, 4, 4, 1, "refine")],
+)  # fmt: skip
+def test_auto_follows_the_public_rule(n, k, d, epsilon, expected):
+    assert plan(n, k, d, epsilon).protocol == expected
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "d", "epsilon", "measured"),
+    [(10**6, 8, 10, 1, 1.28), (10**6, 8, 10, 2, 1.06), (10**6, 16, 10, 2, 1.24), (10**6, 8, 20, 1, 1.57), (10**5, 8, 5, 4, 1.08),
+     (10**5, 16, 2, 2, 1.26), (10**6, 16, 3, 1, 1.28), (10**6, 8, 2, 1, 1.02), (10**5, 16, 20, 4, 3.75)],
+)  # fmt: skip
+def test_the_forecast_is_near_what_was_measured(n, k, d, epsilon, measured):
+    """Against medians of the published table: within a factor of 2 of the excess, or 0.06."""
+    excess = plan(n, k, d, epsilon).excess
+    assert excess == pytest.approx(measured - 1, rel=1.0, abs=0.06)
+    assert excess > (measured - 1) / 2 - 0.06
+
+
+def test_more_people_and_a_larger_epsilon_promise_a_lower_cost():
+    for d in (2, 10):
+        assert plan(10**6, 8, d, 1).excess < plan(10**5, 8, d, 1).excess
+        assert plan(10**6, 8, d, 2).excess < plan(10**6, 8, d, 1).excess
+        assert plan(10**6, 8, d, 1).min_detectable < plan(10**5, 8, d, 1).min_detectable
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "d", "epsilon"), [(10**5, 4, 2, 0.01), (1000, 8, 10, 1), (10**5, 16, 20, 0.5), (500, 8, 3, 1)]
+)
+def test_auto_refuses_where_nothing_could_be_learned_and_a_named_protocol_warns(n, k, d, epsilon):
+    forecast = plan(n, k, d, epsilon)
+    with pytest.raises(InvalidValue, match="too few people"):
+        forecast.check()
+    named = plan(n, k, d, epsilon, forecast.protocol)
+    assert named.check() is named
+    assert any(text.startswith("noise_dominated") for text in named.warnings)
+
+
+def test_between_good_and_hopeless_there_are_warnings_of_growing_weight():
+    told = [plan(n, 8, 10, 1).warnings for n in (2_000_000, 600_000, 200_000, 60_000)]
+    assert told[0] == ()
+    assert [text[0].split("expect ")[1][:3] for text in told[1:]] == ["1.2", "2 t", "4 t"]
+    assert all(plan(n, 8, 10, 1).refusal is None for n in (600_000, 60_000))
+
+
+def test_the_paper_s_constants_need_billions_of_people():
+    """Published: about 2.3e9 at k = 8, d = 4, epsilon 1; and the lite preset about a thousandth of that."""
+    paper, lite = plan(10**6, 8, 4, 1, "lae", "paper"), plan(10**6, 8, 4, 1, "lae")
+    assert paper.people_needed == pytest.approx(2.3e9, rel=0.03)
+    assert lite.people_needed < 5e6
+    assert paper.warnings
+
+
+def test_a_plan_says_what_a_campaign_costs_everyone():
+    forecast = plan(10**6, 8, 10, 1)
+    assert (forecast.rounds, forecast.bytes, forecast.people) == (4, 22, (2e5, 3e5, 2.5e5, 2.5e5))
+    lines = dict(as_table(forecast))
+    assert lines["protocol"].startswith("refine")
+    assert "1.2" in lines["expect"]
+    assert "refused" in dict(as_table(plan(1000, 8, 10, 1)))
+
+
+@pytest.mark.parametrize(
+    "given", [("magic",), ("lae", "printed"), ("grid", "paper"), (None,)],
+)  # fmt: skip
+def test_unknown_protocols_and_presets_are_refused(given):
+    with pytest.raises(InvalidValue):
+        plan(1000, 2, 2, 1, *given)
+
+
+CLOSED = {
+    10**4: (0.106, 0.241, 0.555, inf, inf),
+    10**5: (0.035, 0.082, 0.210, 0.591, inf),
+    10**6: (0.011, 0.027, 0.071, 0.226, 0.539),
+}
+NUMERICAL = {
+    10**4: (0.027, 0.069, 0.197, 0.755),
+    10**5: (0.008, 0.021, 0.059, 0.215, 0.657),
+    10**6: (0.002, 0.006, 0.018, 0.064, 0.190),
+}
+
+
+@pytest.mark.parametrize("n", CLOSED)
+def test_the_shuffled_figures_are_the_published_ones(n):
+    epsilons = (0.5, 1.0, 2.0, 4.0, 6.0)
+    assert [closed_form(e, n) for e in epsilons] == pytest.approx(CLOSED[n], abs=6e-4)
+    assert [numerical(e, n) for e in epsilons[: len(NUMERICAL[n])]] == pytest.approx(NUMERICAL[n], abs=1e-3, rel=0.01)
+
+
+def test_the_divergence_is_at_least_that_of_all_pairs_of_counts():
+    """Brute force over C, A and B; ours bounds it from above, and closely."""
+    epsilon, n, central = 1.0, 60, 0.4
+    p = exp(epsilon) / (1 + exp(epsilon))
+    first, second = {}, {}
+    for c in range(n):
+        for a in range(c + 1):
+            chance = binom.pmf(c, n - 1, exp(-epsilon)) * binom.pmf(a, c, 0.5)
+            for b, weight in ((1, p), (0, 1 - p)):
+                one, two = (a + b, c - a + 1 - b), (a + 1 - b, c - a + b)
+                first[one] = first.get(one, 0) + chance * weight
+                second[two] = second.get(two, 0) + chance * weight
+    exact = sum(max(0.0, first[x] - exp(central) * second.get(x, 0.0)) for x in first)
+    assert exact * (1 - 1e-9) <= clone_delta(central, epsilon, n) <= exact * 1.001 + 1e-12
+
+
+def test_a_shuffler_never_makes_it_worse_and_few_reports_gain_nothing():
+    for e in (0.1, 1.0, 8.0):
+        for n in (0, 1, 2, 10, 1000):
+            assert 0 < shuffled(e, n) <= e
+    assert conditional(1.0, 1) == ()
+    (line,) = conditional(4.0, 100_000)
+    assert line.epsilon == pytest.approx(0.215, abs=1e-3)
+    assert (line.delta, "100000 devices" in line.assumption) == (1e-8, True)
+
+
+def test_larger_delta_and_more_reports_promise_more():
+    assert shuffled(2.0, 10**5, 1e-6) < shuffled(2.0, 10**5, 1e-8) < shuffled(2.0, 10**4, 1e-8)
+    assert np.isfinite(plan(10, 2, 2, Fraction(1, 3)).min_detectable)
