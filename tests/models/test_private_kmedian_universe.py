@@ -5,6 +5,7 @@ import math
 import pickle
 import warnings
 
+import networkx
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -227,6 +228,19 @@ def test_a_release_is_indices_and_comes_back_whole(parameters, format, tmp_path)
         release.predict([[3]])
     if format == "csv":
         assert (tmp_path / "out" / "centers.csv").read_text().startswith('"index"')
+
+
+@pytest.mark.parametrize("parameters", [{}, {"method": "local-search"}], ids=str)
+def test_centres_that_have_names_are_released_with_them(parameters, tmp_path):
+    stops = ["\ud800", "harbour", "school", "zoo"]
+    graph = Graph.from_networkx(networkx.path_graph(stops))
+    model = fitted(np.repeat(graph.find(["harbour", "zoo"]), 200), universe=graph, n_clusters=2, **parameters)
+    release = kveil.load(model.release_.save(tmp_path / "out"))
+    assert release.names == tuple(str(graph.names[place]) for place in model.center_indices_)
+    assert set(release.names) == {"harbour", "zoo"}
+    assert "| zoo |" in release.card()
+    everywhere = fitted(np.arange(4), universe=graph, n_clusters=4, **parameters)
+    assert "\\ud800" in kveil.load(everywhere.release_.save(tmp_path / "odd")).names
 
 
 def test_the_names_of_columns_stay_with_the_demand():

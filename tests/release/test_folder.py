@@ -35,6 +35,7 @@ def assert_same(one, two):
     assert one.centers.tobytes() == two.centers.tobytes()
     assert (one.weights is None) == (two.weights is None)
     assert one.weights is None or one.weights.tobytes() == two.weights.tobytes()
+    assert one.names == two.names
     assert (one.errors is None) == (two.errors is None)
     assert one.errors is None or one.errors.tobytes() == two.errors.tobytes()
     for field in ("features", "guarantee", "receipt", "kind", "method", "parameters", "notes"):
@@ -49,6 +50,7 @@ def assert_same(one, two):
         {},
         {"weights": None},
         {"errors": None},
+        {"centers": [4, 5], "errors": None, "names": ("zoo", "Straße|1")},
         {"features": None},
         {"centers": [[0.1]], "features": None},
         {"centers": [[0.1], [5e-324], [1.7976931348623157e308]], "features": ("weight",)},
@@ -90,8 +92,8 @@ def test_release_json_holds_what_the_design_says(make, tmp_path):
     assert sorted(os.listdir(folder)) == ["card.md", "centers.parquet", "release.json"]
     document = json.loads((folder / "release.json").read_text(encoding="utf-8"))
     assert list(document) == [
-        "schema", "kveil", "created", "kind", "method", "parameters", "features", "centers", "errors", "card", "guarantee",
-        "receipt", "notes", "digest",
+        "schema", "kveil", "created", "kind", "method", "parameters", "features", "centers", "errors", "names", "card",
+        "guarantee", "receipt", "notes", "digest",
     ]  # fmt: skip
     assert document["schema"] == "kveil.release/1"
     assert document["kveil"] == __version__

@@ -123,6 +123,9 @@ def test_centres_that_are_indices_say_whom_to_ask(make):
         {"method": {"asked": "auto", "used": None, "why": ""}},
         {"kind": 3},
         {"notes": (3,)},
+        {"names": ("home", "work")},
+        {"centers": [4, 5], "names": ("home",)},
+        {"centers": [4, 5], "names": ("home", 3)},
     ],
 )
 def test_a_release_that_makes_no_sense_is_refused(make, changes):

@@ -195,7 +195,7 @@ def summary(model: Any, out: Path) -> dict[str, Any]:
         "release": str(out),
         "method": model.method_,
         "centers": model.release_.centers.tolist(),
-        **_called(model),
+        **({} if model.release_.names is None else {"names": list(model.release_.names)}),
         "weights": None if model.cluster_weights_ is None else model.cluster_weights_.tolist(),
         "errors": None if model.cluster_errors_ is None else model.cluster_errors_.tolist(),
         "notes": _notes(model),
@@ -207,16 +207,10 @@ def summary(model: Any, out: Path) -> dict[str, Any]:
 def words(model: Any, out: Path) -> str:
     k, d = len(model.release_.centers), model.release_.n_features
     what = f"{k} centres of {d} feature(s)" if d else f"{k} centres among {model.universe.n_points} points"
-    called = "".join(f"\nVertices: {', '.join(map(str, names))}" for names in _called(model).values())
+    called = "" if model.release_.names is None else f"\nVertices: {', '.join(model.release_.names)}"
     alone = "" if model.release_.receipt["ledger"] else " No ledger was named, so nobody adds this release to earlier ones."
     notes = "".join(f"\nNote: {note}" for note in _notes(model))
     return f"{what} by {model.method_} saved at {out}.{alone}{called}{notes}\n\n{model.guarantee_}"
-
-
-def _called(model: Any) -> dict[str, list[Any]]:
-    """Names of the centres, where the vertices of a graph have names."""
-    names = getattr(getattr(model, "universe", None), "names", None)
-    return {} if names is None else {"names": names[model.center_indices_].tolist()}
 
 
 def _notes(model: Any) -> list[str]:

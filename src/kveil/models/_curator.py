@@ -196,6 +196,7 @@ class CuratorModel(EuclideanClusterer, ABC):
             centers=found.centers,
             weights=found.weights,
             errors=found.errors,
+            names=found.names,
             features=source.names if found.centers.ndim == 2 else None,  # points of a universe have no columns
             guarantee=self.guarantee_,
             receipt=receipt_of(ticket, self.ledger),

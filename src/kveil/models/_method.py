@@ -32,6 +32,7 @@ class Found:
     weights: Floats | None
     notes: tuple[str, ...] = ()
     errors: Floats | None = None
+    names: tuple[str, ...] | None = None  # of centres that are points of a universe
 
 
 class Facts(NamedTuple):

@@ -23,6 +23,7 @@ Integers = NDArray[np.int64]
 
 INITS = ("auto", "hst", "k-median++", "random")
 RESTARTS, LARGE = 3, 20_000  # of the search; one in universes of more points, where it takes longest
+TAKEN_AS_NUMBERS = "The fit saw numbers of points, 0 to n - 1; universe.find(names) is what turns names into them."
 PUBLIC_UNIVERSE = "the universe, its order and its distances were fixed without looking at the demand"
 
 
@@ -75,7 +76,20 @@ def found_points(
     demand = Demand.weighted(weights)
     centers = solve_kmedian(space, demand, k, rng, objective=task.objective, n_restarts=restarts).centers
     near = np.bincount(space.nearest(centers)[0], weights, minlength=k).astype(np.float64)
-    return Found(centers, shares(near), (*notes, *names_of(task, centers)))
+    return found_among(space, centers, shares(near), notes)
+
+
+def found_among(space: Space, centers: Integers, weights: NDArray[np.float64] | None, notes: tuple[str, ...] = ()) -> Found:
+    """Centres by index, and by name where points of the universe have names."""
+    names = getattr(space, "names", None)
+    if names is None:
+        return Found(centers, weights, notes)
+    return Found(centers, weights, (*notes, TAKEN_AS_NUMBERS), names=tuple(_written(name) for name in names[centers]))
+
+
+def _written(name: Any) -> str:
+    """A name as UTF-8 can hold it: a release that was paid for must be possible to save."""
+    return str(name).encode("utf-8", "backslashreplace").decode()
 
 
 class OnUniverse:
@@ -86,18 +100,6 @@ class OnUniverse:
     @staticmethod
     def bits(facts: Facts) -> int:
         return Places.bits
-
-
-def names_of(task: UniverseTask, centers: Integers) -> tuple[str, ...]:
-    """A note that says what the centres are called, where points of the universe have names."""
-    names = getattr(task.universe, "names", None)
-    if names is None:
-        return ()
-    told = f"Names of the centres, in their order: {', '.join(map(str, names[centers]))}."
-    return (
-        told,
-        "Rows were taken as numbers of points, 0 to n - 1, not as names: universe.find(names) turns names into numbers.",
-    )
 
 
 def check_universe(universe: Any) -> Space:

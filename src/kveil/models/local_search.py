@@ -15,7 +15,7 @@ from kveil.kernel.ledger import UNIT, Ticket
 from kveil.kernel.loss import Plan, zcdp_rho
 from kveil.models._method import Found
 from kveil.models._task import check_count
-from kveil.models._universe import OnUniverse, UniverseTask, names_of
+from kveil.models._universe import OnUniverse, UniverseTask, found_among
 from kveil.partition.hst import Hst
 from kveil.partition.voronoi import spread
 from kveil.privatise.pool import LEAST_UNITS, Pool
@@ -83,7 +83,7 @@ class LocalSearch(OnUniverse):
         start = self._start(raw_counts, rng)  # (k,)  public, charged
         costs = PlaceCosts(space, raw_counts, self._candidates(rng), self.loss)  # secret
         centers = walk(space, costs, start, self.n_steps, self._choose, rng)  # (k,)  public, charged
-        return Found(centers, None, names_of(task, centers))
+        return found_among(task.universe, centers, None)
 
     def _start(self, raw_counts: Integers, rng: np.random.Generator) -> Integers:
         """Points to start from: public ones, or drawn from noisy counts of a tree."""

@@ -95,9 +95,11 @@ def _table(release: Release) -> str:
     rows = release.centers.reshape(len(release.centers), -1)[:MOST_ROWS, : len(shown)]
     header = ["", *(escaped(printable(name, 40)) for name in shown)] + ([escaped(weight)] if weight else [])
     header += [] if release.errors is None else ["±"]
+    header += [] if release.names is None else ["name"]
     lines = [_cells(header), _cells(["---:"] * len(header))]
     for place, row in enumerate(rows):
         own = [f"{column[place]:.4g}" for column in (release.weights, release.errors) if column is not None]
+        own += [] if release.names is None else [escaped(printable(release.names[place], 40))]
         lines.append(_cells([str(place), *(f"{value:.6g}" if release.n_features else str(value) for value in row), *own]))
     more = [
         f"and {left} more {_plural(left, what)}"

@@ -45,6 +45,7 @@ def write_document(release: Release, table_file: str, table: bytes, card: bytes)
             "columns": list(column_names(release)),
         },
         "errors": None if release.errors is None else release.errors.tolist(),
+        "names": None if release.names is None else list(release.names),
         "card": {"file": CARD, "sha256": sha256(card)},
         "guarantee": json.loads(release.guarantee.to_json()),
         "receipt": release.receipt,
@@ -64,7 +65,7 @@ def read_document(data: bytes) -> dict[str, Any]:
     for key, types in KEYS.items():
         if type(document.get(key)) not in types or key not in document:
             raise damaged(f'"{key}" is missing from release.json or of the wrong type')
-    _check_errors(document)
+    _check_later_keys(document)
     _check_files(document)
     attempt(lambda: date.fromisoformat(document["created"]), '"created" is no date')
     document["guarantee"] = read_guarantee(document["guarantee"])
@@ -118,11 +119,12 @@ def _check_files(document: dict[str, Any]) -> None:
         raise damaged("the features are not the columns of the centres")
 
 
-def _check_errors(document: dict[str, Any]) -> None:
-    """Errors came later than the schema, so a release may have none."""
-    errors = document.setdefault("errors", None)
-    if errors is not None and not (isinstance(errors, list) and all(type(number) is float for number in errors)):
-        raise damaged('"errors" is not a list of numbers')
+def _check_later_keys(document: dict[str, Any]) -> None:
+    """Errors and names came later than the schema, so a release may have none."""
+    for key, kind, what in (("errors", float, "numbers"), ("names", str, "texts")):
+        given = document.setdefault(key, None)
+        if given is not None and not (isinstance(given, list) and all(type(entry) is kind for entry in given)):
+            raise damaged(f'"{key}" is not a list of {what}')
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

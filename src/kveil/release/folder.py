@@ -18,6 +18,7 @@ from kveil.release.trouble import damaged
 
 DOCUMENT = "release.json"
 LARGEST_JSON = 16 * 2**20
+SAID = ("features", "guarantee", "receipt", "kind", "method", "parameters", "notes", "errors", "names")  # by release.json
 
 
 def save(release: Release, path: str | PathLike[str], *, format: str = "parquet", overwrite: bool = False) -> Path:
@@ -114,7 +115,7 @@ def _rebuilt(document: dict[str, Any], table: bytes) -> Release:
     release = Release(
         centers=columns[0] if len(shape) == 1 else np.stack(columns[:width], axis=1),
         weights=columns[width] if len(columns) > width else None,
-        **{key: document[key] for key in ("features", "guarantee", "receipt", "kind", "method", "parameters", "notes", "errors")},
+        **{key: document[key] for key in SAID},
     )
     if column_names(release) != names:
         raise damaged("the columns of the centres do not have the names that kveil gives them")

@@ -28,6 +28,7 @@ class Release:
     weights: (k,) noisy shares of the clusters, if they were released.
     errors: (k,) the standard error of each centre, if known: the root mean squared length of the noise in it, in the units of
         the data, from released values alone.
+    names: k names of the centres, if they are points of a public universe whose points have names.
     features: names of the columns, if they have any.
     guarantee: what is promised, to whom, and how it was added up.
     receipt: {token, ledger, charges, secure}: the reservation that paid for it, on which ledger, by how many draws, and
@@ -59,6 +60,7 @@ class Release:
     parameters: Mapping[str, Any]
     notes: tuple[str, ...] = ()
     errors: NDArray[np.float64] | None = None
+    names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         keep = object.__setattr__  # frozen for everyone else
@@ -66,6 +68,7 @@ class Release:
         keep(self, "weights", None if self.weights is None else _numbers("weights", self.weights, len(self.centers)))
         keep(self, "errors", None if self.errors is None else _numbers("errors", self.errors, len(self.centers)))
         keep(self, "features", None if self.features is None else _names(self.features, self.n_features))
+        keep(self, "names", None if self.names is None else _called(self.names, self.centers))
         keep(self, "receipt", _fields("receipt", self.receipt, RECEIPT))
         keep(self, "method", _fields("method", self.method, METHOD))
         keep(self, "parameters", plain(self.parameters))
@@ -165,6 +168,15 @@ def _names(given: Any, n_features: int | None) -> tuple[str, ...]:
         raise ReleaseError(
             "the features of a release must be different names, one a column of its centres, or None. Otherwise nobody could "
             "tell which column is which."
+        )
+    return names
+
+
+def _called(given: Any, centers: NDArray[Any]) -> tuple[str, ...]:
+    names = tuple(given)
+    if centers.ndim != 1 or len(names) != len(centers) or not all(isinstance(name, str) for name in names):
+        raise ReleaseError(
+            "the names of a release must be text, one a centre that is a point of a universe. Pass None otherwise."
         )
     return names
 
