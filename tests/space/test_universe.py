@@ -3,13 +3,16 @@
 import copy
 import pickle
 
+import networkx
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 import kveil
+from kveil import Graph, KMedian, seeding
 from kveil.errors import InvalidType, InvalidValue
 from kveil.models.private_kmedian import PrivateKMedian
+from kveil.partition.hst import Hst
 
 
 def table(universe):
@@ -145,3 +148,15 @@ def test_universes_are_sealed(universe):
         if isinstance(value, np.ndarray):
             with pytest.raises(ValueError, match="read-only"):
                 value[...] = 1
+
+
+@pytest.mark.parametrize("thing", [np.zeros((5, 2)), networkx.path_graph(5), [[0.0], [1.0]], None], ids=type)
+@pytest.mark.parametrize("use", [Hst.of, lambda x: seeding.hst(x, 2), lambda x: seeding.kmedian_plusplus(x, 2), KMedian(2).fit])
+def test_what_is_no_universe_is_refused_with_the_ways_to_make_one(use, thing):
+    with pytest.raises(InvalidType, match=r"Graph.from_networkx\(graph\)"):
+        use(thing)
+
+
+def test_a_graph_is_not_made_by_its_name_alone():
+    with pytest.raises(InvalidType, match="from_networkx"):
+        Graph(networkx.path_graph(3))

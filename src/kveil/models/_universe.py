@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kveil.errors import InvalidType, InvalidValue
+from kveil.errors import InvalidValue
 from kveil.kernel.loss import PrivacyUnit, Relation
 from kveil.models._method import Facts, Found, shares
 from kveil.models._task import check_choice, check_count
@@ -17,7 +17,7 @@ from kveil.solve.demand import Demand
 from kveil.solve.kmedian import solve_kmedian
 from kveil.solve.loss import Objective
 from kveil.space.places import Places
-from kveil.space.universe import Space, Universe
+from kveil.space.universe import Space
 
 Integers = NDArray[np.int64]
 
@@ -100,16 +100,6 @@ class OnUniverse:
     @staticmethod
     def bits(facts: Facts) -> int:
         return Places.bits
-
-
-def check_universe(universe: Any) -> Space:
-    if not isinstance(universe, Universe):
-        raise InvalidType(
-            "universe must be a public universe of kveil: Euclidean, Manhattan, Precomputed, Graph or Metric. Plain coordinates "
-            "become one by kveil.Euclidean(points)."
-        )
-    space: Any = universe
-    return cast(Space, space)
 
 
 def check_centers(value: Any, universe: Space) -> int:

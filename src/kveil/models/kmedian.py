@@ -15,7 +15,7 @@ from kveil.models._task import check_choice, check_count
 from kveil.solve.kmedian import INITS, solve_kmedian
 from kveil.solve.loss import OBJECTIVES, Loss
 from kveil.solve.metric_seeding import demanded
-from kveil.space.universe import Space
+from kveil.space.universe import Space, check_universe
 
 
 class KMedian(ClusterMixin, BaseEstimator):
@@ -67,11 +67,7 @@ class KMedian(ClusterMixin, BaseEstimator):
 
         space: Euclidean, Manhattan, Precomputed, Graph or Metric.
         """
-        if not hasattr(space, "distances") or not hasattr(space, "claim"):
-            raise InvalidType(
-                "KMedian is fitted to a universe of points: kveil.Euclidean(points), Manhattan(points), Precomputed(matrix) or "
-                "Graph.from_edges(edges), say. Which of them a plain array should be, only you can tell."
-            )
+        check_universe(space)
         if y is not None:
             raise InvalidType(
                 "y is there for scikit-learn alone. A demand is weights, one a point: sample_weight=numpy.bincount(people, "

@@ -15,21 +15,13 @@ from kveil.kernel.loss import PrivacyUnit, Relation
 from kveil.models._curator import CuratorModel
 from kveil.models._method import Method
 from kveil.models._task import check_choice, check_count
-from kveil.models._universe import (
-    PUBLIC_UNIVERSE,
-    UniverseTask,
-    as_column,
-    check_centers,
-    check_meant,
-    check_start,
-    check_universe,
-)
+from kveil.models._universe import PUBLIC_UNIVERSE, UniverseTask, as_column, check_centers, check_meant, check_start
 from kveil.models.counts import Counts
 from kveil.models.local_search import LocalSearch
 from kveil.models.medians import CandidateMedians, PublicStart, TreeMedians
 from kveil.source import Source
 from kveil.space.places import Places
-from kveil.space.universe import Space
+from kveil.space.universe import Space, check_universe
 from kveil.tuning import Counts as CountsTuning
 from kveil.tuning import KMedian
 from kveil.tuning import LocalSearch as LocalSearchTuning

@@ -18,7 +18,7 @@ from kveil.errors import InvalidValue
 from kveil.partition import _kernels
 from kveil.partition.divide import Divide, divider
 from kveil.partition.medoids import medoids
-from kveil.space.universe import seal
+from kveil.space.universe import check_universe, seal
 
 if TYPE_CHECKING:
     from kveil.space.universe import Space
@@ -87,6 +87,7 @@ class Hst:
         |   `-- point 1
         `-- point 2
         """
+        check_universe(space)
         _check(levels, leaf_size, beta)
         rng = np.random.default_rng(random_state)
         named = space.locations()

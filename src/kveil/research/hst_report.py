@@ -65,7 +65,8 @@ def _ratios(outcomes: Sequence[Outcome]) -> str:
     for outcome in outcomes:
         lowest = np.array([floor(outcome, k) or np.nan for k in outcome.clusters])
         means = [np.array([outcome.costs(name, k, "final").mean() for k in outcome.clusters]) / lowest for name in names]
-        shown = [f"{ratios.min():.2f} to {ratios.max():.2f}" for ratios in means]
+        known = [ratios[np.isfinite(ratios)] for ratios in means]  # a cost of 0 has no ratios
+        shown = [f"{ratios.min():.2f} to {ratios.max():.2f}" if len(ratios) else "-" for ratios in known]
         lines.append(f"| {outcome.name}, {outcome.kind} | {' | '.join(shown)} |")
     said = "Mean final cost over the lowest mean without privacy: at the k where that is least, and at the one where it is most."
     return "\n\n".join(["## What does privacy cost?", said, "\n".join(lines)]) + "\n"
@@ -124,7 +125,8 @@ def _unit(outcome: Outcome) -> float:
 
 
 def _shown(costs: np.ndarray) -> str:
-    return f"{_plain(costs.mean(), 4)} ± {_plain(_deviation(costs), 2)}"
+    spread = f" ± {_plain(_deviation(costs), 2)}" if len(costs) > 1 else ""
+    return f"{_plain(costs.mean(), 4)}{spread}"
 
 
 def _plain(number: float, digits: int) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from kveil.errors import InvalidValue
 from kveil.partition.hst import Hst
 from kveil.solve import _tree_kernels
-from kveil.space.universe import Space
+from kveil.space.universe import Space, check_universe
 
 Integers = NDArray[np.int64]
 Numbers = NDArray[np.float64] | NDArray[np.int64]
@@ -39,6 +39,7 @@ def hst(
     >>> sorted(int(seed) // 3 for seed in hst(shops, 2, random_state=0))
     [0, 1]
     """
+    check_universe(space)
     mass = np.ones(space.n_points, dtype=np.int64) if weights is None else np.asarray(weights)
     _check(space, n_clusters, mass, objective)
     mass = mass.astype(np.int64 if mass.dtype.kind in "biu" else np.float64)

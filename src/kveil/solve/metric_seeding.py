@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from kveil.errors import InvalidValue
 from kveil.solve.demand import Demand
 from kveil.solve.loss import OBJECTIVES, Loss, Objective
-from kveil.space.universe import Space
+from kveil.space.universe import Space, check_universe
 
 Integers = NDArray[np.int64]
 
@@ -44,6 +44,7 @@ def kmedian_plusplus(
 
 def demanded(space: Space, n_clusters: object, weights: ArrayLike | None, name: str = "weights") -> Demand:
     """The demand that weights of all points stand for, once they and `n_clusters` are known to make sense."""
+    check_universe(space)
     if isinstance(n_clusters, bool) or not isinstance(n_clusters, int | np.integer) or not 1 <= n_clusters <= space.n_points:
         raise InvalidValue(
             f"n_clusters must be a whole number from 1 to {space.n_points}, the points of this universe; got {n_clusters!r}."

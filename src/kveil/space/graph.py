@@ -40,6 +40,8 @@ class Graph(Universe):
     kind = "graph"
 
     def __init__(self, found: Arcs, names: Names | None = None) -> None:
+        if not isinstance(found, Arcs):
+            raise InvalidType("a Graph is made by Graph.from_edges, from_scipy, from_networkx or read: call one of them.")
         self.indptr, self.heads, self.lengths = found.indptr, found.heads, found.lengths
         self.step, self.diameter = found.step, found.diameter
         self.n_points = len(found.indptr) - 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from functools import cached_property
 from math import floor, inf, log2
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -126,6 +126,18 @@ class Universe:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n_points={self.n_points}, diameter={self.diameter * self.step:g})"
+
+
+def check_universe(space: Any) -> Space:
+    """`space`, if it is a universe."""
+    if not isinstance(space, Universe):
+        raise InvalidType(
+            "a public universe of kveil is needed here: Euclidean(points), Manhattan(points), Precomputed(matrix), "
+            "Graph.from_edges(edges), Graph.from_networkx(graph) or Metric(points, distance), say. Which of them a plain array "
+            "or another library's graph should be, only you can tell."
+        )
+    found: Any = space
+    return cast(Space, found)
 
 
 def indices(numbers: ArrayLike, n_points: int, name: str) -> NDArray[np.int64]:
