@@ -1,11 +1,14 @@
 """A coordinator that lies, repeats, reorders and opens runs at will gets no more than the ledger; refusals tell it nothing."""
 
+import json
 import random
+import threading
 from fractions import Fraction
 
 import pytest
 from federate_tools import FREE, HALF, message, opened, party, plan, told
 
+from kveil import Ledger
 from kveil.federate import Policy
 from kveil.federate.messages import Reply
 from kveil.federate.plan import Round
@@ -112,6 +115,40 @@ def test_repeating_a_round_brings_the_same_noise():
     assert held.ledger.spent().epsilon == 1
 
 
+def test_requests_that_race_get_one_draw_between_them():
+    """Twenty threads ask at once, half of them something else at the same place: one answer is drawn, and paid for once."""
+    held, replies = opened(party(), Round("cells", HALF, times=2, level=1), epsilon=Fraction(1)), []
+    asked = [message(1, "cells", {"level": 1, "nodes": nodes}) for nodes in ("all", [0])] * 10
+    threads = [threading.Thread(target=lambda data=data: replies.append(held.answer(data))) for data in asked]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    told_ = [Reply.from_bytes(reply) for reply in replies]
+    assert len({json.dumps(reply.body) for reply in told_ if reply.refused is None}) == 1
+    assert {reply.refused for reply in told_} == {None, "conflict"}
+    assert held.ledger.spent().epsilon == 0.5
+
+
+def test_two_processes_with_the_same_books_draw_once_between_them(tmp_path):
+    """A second party on the same ledger and journal, by mistake: what the first has begun it does not draw again."""
+    Ledger.create(tmp_path / "north.db", "north", 2.0, relation="add-remove")
+    first, second = (party(ledger=str(tmp_path / "north.db")) for _ in range(2))
+    opened(first, Round("cells", HALF, times=2, level=1), epsilon=Fraction(1))
+    asked = message(1, "cells", {"level": 1, "nodes": "all"})
+    inner, replies = first.source.map_reduce, []
+
+    def meanwhile(*args, **kwargs):
+        replies.append(second.answer(asked))
+        return inner(*args, **kwargs)
+
+    first.source.map_reduce = meanwhile
+    reply = first.answer(asked)
+    assert Reply.from_bytes(replies[0]).refused == "lost"
+    assert second.answer(asked) == reply
+    assert len(second.ledger.charges()) == 1
+
+
 def test_many_plans_cost_nothing():
     """Opening and leaving runs drains no budget: it is spent on answers alone."""
     held = party(budget=1.0)
@@ -145,6 +182,7 @@ def test_picks_are_counted_by_the_party_itself():
     ids=str,
 )  # fmt: skip
 def test_odd_picks_are_refused_without_a_charge(kind, body):
-    held = opened(party(policy=FREE, budget=9.0), Round(kind, Fraction(1)), protocol="pdk", k=3)
+    protocol = "sample" if kind == "sample" else "pdk"
+    held = opened(party(policy=FREE, budget=9.0), Round(kind, Fraction(1)), protocol=protocol, k=3)
     assert told(held, 1, kind, body).refused == "payload"
     assert not held.ledger.charges()

@@ -70,7 +70,7 @@ class SealedSeeds:
             raise WireError("every sealed row needs its sender.")
         rows = [opened(m, terms, s, t) for t, (m, s) in enumerate(zip(found["sealed"], found["senders"], strict=True))]
         codes = np.array(rows, dtype=np.int64).reshape(-1, d)
-        if (np.abs(codes) > terms.layout.domain.top).any():
+        if codes.size and not -terms.layout.domain.top <= codes.min() <= codes.max() <= terms.layout.domain.top:
             raise WireError("a sealed row lies outside the domain.")
         return cls(tuple(map(tuple, found["sealed"])), tuple(found["senders"]), codes)
 
