@@ -1,6 +1,7 @@
 """Centres of rows that several parties hold: good ones, with a promise known beforehand; and what does not fit is told."""
 
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -242,6 +243,20 @@ def test_a_party_that_is_silent_at_the_start_stops_everything_before_a_charge():
         run_with({"p2": (1, Lost("cannot be reached"))})
     with pytest.raises(FederationError, match="Nothing was drawn"):
         run_with({"p2": (2, b"{}")})
+
+
+@pytest.mark.parametrize(
+    ("told", "instead"),
+    [
+        (rb'"radius":"0x[^"]*"', b'"radius":"0x1.0p+9999"'),
+        (rb'"ends":\[\["[^"]*"', b'"ends":[["0x1.0p+9999"'),
+        (rb'"columns":\[\]', b'"columns":["a"]'),
+        (rb'"bits":[0-9]+', b'"bits":32'),
+    ],
+)
+def test_a_party_that_tells_nonsense_about_itself_is_named(told, instead):
+    with pytest.raises(FederationError, match="p2"):
+        run_with({"p2": (1, lambda reply: re.sub(told, instead, reply))})
 
 
 def test_a_run_id_is_used_once():

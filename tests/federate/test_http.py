@@ -93,6 +93,19 @@ def test_a_wrong_token_is_refused(keys, served, tmp_path):
     link.close()
 
 
+def test_a_token_that_cannot_be_sent_is_not_quoted(keys, served, tmp_path):
+    server = served(party())
+    mine = tmp_path / "coordinator"
+    mine.mkdir()
+    for path in (keys / "coordinator").iterdir():
+        (mine / path.name).write_bytes(path.read_bytes())
+    (mine / "north.token").write_text("two\nlines")
+    link = Calling(mine).connect([server.url], 5.0)
+    with closing(link), pytest.raises(InvalidValue, match="no token for 'north'") as trouble:
+        link.ask({"north": message(0, "hello", {})}, 5.0)
+    assert "lines" not in str(trouble.value)
+
+
 def test_a_certificate_for_another_host_is_refused(tmp_path):
     elsewhere = make_keys(tmp_path / "keys", ["north"], hosts=["example.org"])
     server = serve(party(), "127.0.0.1", 0, Keys.at(elsewhere / "north"))
