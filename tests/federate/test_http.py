@@ -382,3 +382,6 @@ def test_ticks_round_the_time_of_an_answer_up(monkeypatch):
     later = calling.ticked(answer, 1.0)
     assert (later(b"quick", None), later(b"slow", None), slept) == (b"reply", b"reply", [0.75, 0.75])
     assert calling.ticked(answer, None) is answer
+    for every in (0, -1.0, float("nan"), float("inf"), True, "1"):  # before anything is answered, and so paid for
+        with pytest.raises(InvalidValue, match="reply_every"):
+            calling.ticked(answer, every)

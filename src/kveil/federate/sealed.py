@@ -1,7 +1,8 @@
 """Dk-means++: rows that go to every other party, sealed so that the coordinator in between cannot read them. Not private.
 
-Sealing hides rows from the coordinator and from nobody else: every party reads every seed, one that colludes opens all, and exact
-totals leak what they may. The shared secret goes to the parties out of band and never through the coordinator.
+Sealing hides seeds from the coordinator and from nobody else: every party reads every seed, and one that colludes opens all.
+Exact totals leak what they may, and the sum over a cluster of one row is that row; `RunPlan.keeps_to_protocol` bounds what is
+asked. The shared secret goes to the parties out of band and never through the coordinator.
 """
 
 from __future__ import annotations
