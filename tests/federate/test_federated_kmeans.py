@@ -294,7 +294,8 @@ def test_it_is_an_estimator_and_keeps_nothing_raw():
     assert np.array_equal(pickle.loads(stored).cluster_centers_, model.cluster_centers_)
 
 
-def test_the_coordinator_asks_by_public_values_and_replies_alone():
+@pytest.mark.parametrize("protocol", ["cells", "sample", "pdk"])
+def test_the_coordinator_asks_by_public_values_and_replies_alone(protocol):
     """Neighbours with the noise fixed: wherever the replies are equal so far, the requests are equal bytes."""
     rows = mixture(400, PLACES)
     talks = []
@@ -302,12 +303,12 @@ def test_the_coordinator_asks_by_public_values_and_replies_alone():
         held = party(table, quick=False, name="north", budget=9.0)
         link = Recorded(InProcess([held]))
         coordinator = Coordinator(link, 5.0, "ab" * 16)
-        model = FederatedKMeans(3, epsilon=1.0, random_state=0)
+        model = FederatedKMeans(3, epsilon=1.0, random_state=0, protocol=protocol)
         with scripted(5):
             _, _, layout = model._agreed(coordinator.hello())
             plan = model._plan(layout, "rows", ["north"])
             coordinator.open(plan)
-            RUNS["cells"](coordinator, layout, plan, np.random.default_rng(0)).run()
+            RUNS[protocol](coordinator, layout, plan, np.random.default_rng(0)).run()
         talks.append((link.requests, link.replies))
     (mine, answers), (theirs, other_answers) = talks
     same = next((i for i, (a, b) in enumerate(zip(answers, other_answers, strict=True)) if a[1] != b[1]), len(answers))

@@ -108,6 +108,45 @@ def test_ten_thousand_hostile_sequences_never_draw_more_than_the_policy(monkeypa
     assert drained > 50  # and many parties were drained as far as whole runs fit
 
 
+OTHER_PARTS = {
+    "pdk": (Round("cells", Fraction(1, 8)), Round("pick", Fraction(1, 4), times=2), Round("total", Fraction(3, 8))),
+    "sample": (Round("cells", Fraction(1, 4)), Round("sample", Fraction(1, 4)), Round("spread", HALF)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("protocol", OTHER_PARTS)
+def test_hostile_sequences_of_picks_and_samples_draw_what_the_books_say(monkeypatch, protocol):
+    """As above, for the other protocols: any kind, at any place, with any public total, of two parties with other rows."""
+    drawn, real, answered = [Fraction(0)], gate.run, 0
+
+    def counted(measurement, secret, account):
+        drawn[0] += measurement.charge.epsilon
+        return real(measurement, secret, account)
+
+    monkeypatch.setattr(gate, "run", counted)
+    bodies = {
+        "cells": [{"level": 0, "nodes": "all"}, {"level": 1, "nodes": "all"}], "spread": [{"centers": CENTERS}],
+        "pick": [{"centers": [], "total": 1}, {"centers": CENTERS, "total": 2**62}, {"centers": CENTERS, "total": 0}],
+        "total": [{"centers": CENTERS}, {"centers": CENTERS[:1]}, {"centers": []}],
+        "sample": [{"rows": 3, "size": 1}, {"rows": 2, "size": 2**62}, {"rows": 0, "size": 1}],
+    }  # fmt: skip
+    for number in range(100):
+        r = random.Random(number)
+        here, there = (party(rows, budget=TOTAL, policy=FREE) for rows in ([[0.3, 0.3]], [[-9.0, 0.1]] * 3))
+        for held in (here, there):
+            opened(held, *OTHER_PARTS[protocol], protocol=protocol)
+        drawn[0], seq = Fraction(0), 1
+        for _ in range(12):
+            kind = r.choice(sorted(bodies))
+            data = message(max(1, seq - (r.random() < 0.1)), kind, r.choice(bodies[kind]))
+            mine, of_here = Reply.from_bytes(here.answer(data)), drawn[0]
+            theirs, drawn[0] = Reply.from_bytes(there.answer(data)), of_here
+            assert (mine.refused, mine.seq) == (theirs.refused, theirs.seq)
+            seq, answered = mine.seq + 1 if mine.refused is None else seq, answered + (mine.refused is None)
+        assert drawn[0] == Fraction(here.ledger.spent().epsilon) == Fraction(there.ledger.spent().epsilon) <= PER_RUN
+    assert answered > 100
+
+
 def test_repeating_a_round_brings_the_same_noise():
     held = opened(party(), Round("cells", Fraction(1), times=1, level=1))
     answers = {held.answer(message(1, "cells", {"level": 1, "nodes": "all"})) for _ in range(20)}

@@ -54,7 +54,7 @@ class Layout:
         finest = sum((2 * side).bit_length() - 1 for side in half)  # below it cells would be narrower than the grid
         return Midpoints.widest_first(half, min(DEEPEST, finest), radius)
 
-    @property
+    @cached_property
     def digest(self) -> str:
         return digest(encode(self.described()))
 
