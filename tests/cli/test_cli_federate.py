@@ -60,7 +60,8 @@ def test_a_run_saves_centres_with_their_promise_and_a_log(kveil, keys, addresses
 
 
 PARTY = ("party", "--data", "CSV", "--bounds", "0,10")
-LISTENING = (*PARTY, "--keys", "KEYS/north", "--port", "0")
+UNPAID = (*PARTY, "--keys", "KEYS/north", "--port", "0")
+LISTENING = (*UNPAID, "--ledger", "LEDGER")
 RUN = ("run", "--keys", "KEYS/coordinator", "-o", "OUT")
 NOBODY = "https://127.0.0.1:1"
 
@@ -71,9 +72,11 @@ NOBODY = "https://127.0.0.1:1"
         ((*PARTY, "--keys", "KEYS/north"), "pass one of"),
         ((*LISTENING, "--coordinator", NOBODY), "pass one of"),
         ((*PARTY, "--port", "0"), "--keys is missing"),
-        ((*PARTY, "--port", "0", "--keys", "KEYS"), "no folder of keys"),
+        (UNPAID, "--ledger is missing"),
+        ((*LISTENING, "--reply-every", "0"), "reply_every"),
+        ((*PARTY, "--port", "0", "--keys", "KEYS", "--ledger", "LEDGER"), "no folder of keys"),
         ((*PARTY[:3], *LISTENING[5:]), "bounds is missing"),
-        ((*PARTY, "--keys", "KEYS/north", "--coordinator", "http://127.0.0.1:1"), "https://"),
+        ((*PARTY, "--keys", "KEYS/north", "--ledger", "LEDGER", "--coordinator", "http://127.0.0.1:1"), "https://"),
         ((*LISTENING, "--data", "none.csv"), "no file"),
         ((*LISTENING, "--policy", "none.json"), "no policy"),
         ((*LISTENING, "--ledger", "none.db"), "no ledger"),
@@ -88,7 +91,8 @@ NOBODY = "https://127.0.0.1:1"
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_cannot_be_done_is_refused_with_a_reason(kveil, keys, csv, tmp_path, arguments, says):
-    named = {"CSV": str(csv), "OUT": str(tmp_path / "out")}
+    Ledger.create(tmp_path / "north.db", "north", 1.0, relation="add-remove")
+    named = {"CSV": str(csv), "OUT": str(tmp_path / "out"), "LEDGER": str(tmp_path / "north.db")}
     outcome = kveil("federate", *(named.get(word, word.replace("KEYS", str(keys))) for word in arguments))
     assert (outcome.code, outcome.out) == (2, "")
     assert says in outcome.err

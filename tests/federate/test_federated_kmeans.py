@@ -1,6 +1,7 @@
 """Centres of rows that several parties hold: good ones, with a promise known beforehand; and what does not fit is told."""
 
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -244,6 +245,20 @@ def test_a_party_that_is_silent_at_the_start_stops_everything_before_a_charge():
         run_with({"p2": (2, b"{}")})
 
 
+@pytest.mark.parametrize(
+    ("told", "instead"),
+    [
+        (rb'"radius":"0x[^"]*"', b'"radius":"0x1.0p+9999"'),
+        (rb'"ends":\[\["[^"]*"', b'"ends":[["0x1.0p+9999"'),
+        (rb'"columns":\[\]', b'"columns":["a"]'),
+        (rb'"bits":[0-9]+', b'"bits":32'),
+    ],
+)
+def test_a_party_that_tells_nonsense_about_itself_is_named(told, instead):
+    with pytest.raises(FederationError, match="p2"):
+        run_with({"p2": (1, lambda reply: re.sub(told, instead, reply))})
+
+
 def test_a_run_id_is_used_once():
     held = party(parts()[0], quick=False, budget=9.0)
     model = FederatedKMeans(3, epsilon=1.0)
@@ -279,7 +294,8 @@ def test_it_is_an_estimator_and_keeps_nothing_raw():
     assert np.array_equal(pickle.loads(stored).cluster_centers_, model.cluster_centers_)
 
 
-def test_the_coordinator_asks_by_public_values_and_replies_alone():
+@pytest.mark.parametrize("protocol", ["cells", "sample", "pdk"])
+def test_the_coordinator_asks_by_public_values_and_replies_alone(protocol):
     """Neighbours with the noise fixed: wherever the replies are equal so far, the requests are equal bytes."""
     rows = mixture(400, PLACES)
     talks = []
@@ -287,12 +303,12 @@ def test_the_coordinator_asks_by_public_values_and_replies_alone():
         held = party(table, quick=False, name="north", budget=9.0)
         link = Recorded(InProcess([held]))
         coordinator = Coordinator(link, 5.0, "ab" * 16)
-        model = FederatedKMeans(3, epsilon=1.0, random_state=0)
+        model = FederatedKMeans(3, epsilon=1.0, random_state=0, protocol=protocol)
         with scripted(5):
             _, _, layout = model._agreed(coordinator.hello())
             plan = model._plan(layout, "rows", ["north"])
             coordinator.open(plan)
-            RUNS["cells"](coordinator, layout, plan, np.random.default_rng(0)).run()
+            RUNS[protocol](coordinator, layout, plan, np.random.default_rng(0)).run()
         talks.append((link.requests, link.replies))
     (mine, answers), (theirs, other_answers) = talks
     same = next((i for i, (a, b) in enumerate(zip(answers, other_answers, strict=True)) if a[1] != b[1]), len(answers))

@@ -1,11 +1,14 @@
 """A coordinator that lies, repeats, reorders and opens runs at will gets no more than the ledger; refusals tell it nothing."""
 
+import json
 import random
+import threading
 from fractions import Fraction
 
 import pytest
 from federate_tools import FREE, HALF, message, opened, party, plan, told
 
+from kveil import Ledger
 from kveil.federate import Policy
 from kveil.federate.messages import Reply
 from kveil.federate.plan import Round
@@ -105,11 +108,84 @@ def test_ten_thousand_hostile_sequences_never_draw_more_than_the_policy(monkeypa
     assert drained > 50  # and many parties were drained as far as whole runs fit
 
 
+OTHER_PARTS = {
+    "pdk": (Round("cells", Fraction(1, 8)), Round("pick", Fraction(1, 4), times=2), Round("total", Fraction(3, 8))),
+    "sample": (Round("cells", Fraction(1, 4)), Round("sample", Fraction(1, 4)), Round("spread", HALF)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("protocol", OTHER_PARTS)
+def test_hostile_sequences_of_picks_and_samples_draw_what_the_books_say(monkeypatch, protocol):
+    """As above, for the other protocols: any kind, at any place, with any public total, of two parties with other rows."""
+    drawn, real, answered = [Fraction(0)], gate.run, 0
+
+    def counted(measurement, secret, account):
+        drawn[0] += measurement.charge.epsilon
+        return real(measurement, secret, account)
+
+    monkeypatch.setattr(gate, "run", counted)
+    bodies = {
+        "cells": [{"level": 0, "nodes": "all"}, {"level": 1, "nodes": "all"}], "spread": [{"centers": CENTERS}],
+        "pick": [{"centers": [], "total": 1}, {"centers": CENTERS, "total": 2**62}, {"centers": CENTERS, "total": 0}],
+        "total": [{"centers": CENTERS}, {"centers": CENTERS[:1]}, {"centers": []}],
+        "sample": [{"rows": 3, "size": 1}, {"rows": 2, "size": 2**62}, {"rows": 0, "size": 1}],
+    }  # fmt: skip
+    for number in range(100):
+        r = random.Random(number)
+        here, there = (party(rows, budget=TOTAL, policy=FREE) for rows in ([[0.3, 0.3]], [[-9.0, 0.1]] * 3))
+        for held in (here, there):
+            opened(held, *OTHER_PARTS[protocol], protocol=protocol)
+        drawn[0], seq = Fraction(0), 1
+        for _ in range(12):
+            kind = r.choice(sorted(bodies))
+            data = message(max(1, seq - (r.random() < 0.1)), kind, r.choice(bodies[kind]))
+            mine, of_here = Reply.from_bytes(here.answer(data)), drawn[0]
+            theirs, drawn[0] = Reply.from_bytes(there.answer(data)), of_here
+            assert (mine.refused, mine.seq) == (theirs.refused, theirs.seq)
+            seq, answered = mine.seq + 1 if mine.refused is None else seq, answered + (mine.refused is None)
+        assert drawn[0] == Fraction(here.ledger.spent().epsilon) == Fraction(there.ledger.spent().epsilon) <= PER_RUN
+    assert answered > 100
+
+
 def test_repeating_a_round_brings_the_same_noise():
     held = opened(party(), Round("cells", Fraction(1), times=1, level=1))
     answers = {held.answer(message(1, "cells", {"level": 1, "nodes": "all"})) for _ in range(20)}
     assert len(answers) == 1
     assert held.ledger.spent().epsilon == 1
+
+
+def test_requests_that_race_get_one_draw_between_them():
+    """Twenty threads ask at once, half of them something else at the same place: one answer is drawn, and paid for once."""
+    held, replies = opened(party(), Round("cells", HALF, times=2, level=1), epsilon=Fraction(1)), []
+    asked = [message(1, "cells", {"level": 1, "nodes": nodes}) for nodes in ("all", [0])] * 10
+    threads = [threading.Thread(target=lambda data=data: replies.append(held.answer(data))) for data in asked]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    told_ = [Reply.from_bytes(reply) for reply in replies]
+    assert len({json.dumps(reply.body) for reply in told_ if reply.refused is None}) == 1
+    assert {reply.refused for reply in told_} == {None, "conflict"}
+    assert held.ledger.spent().epsilon == 0.5
+
+
+def test_two_processes_with_the_same_books_draw_once_between_them(tmp_path):
+    """A second party on the same ledger and journal, by mistake: what the first has begun it does not draw again."""
+    Ledger.create(tmp_path / "north.db", "north", 2.0, relation="add-remove")
+    first, second = (party(ledger=str(tmp_path / "north.db")) for _ in range(2))
+    opened(first, Round("cells", HALF, times=2, level=1), epsilon=Fraction(1))
+    asked = message(1, "cells", {"level": 1, "nodes": "all"})
+    inner, replies = first.source.map_reduce, []
+
+    def meanwhile(*args, **kwargs):
+        replies.append(second.answer(asked))
+        return inner(*args, **kwargs)
+
+    first.source.map_reduce = meanwhile
+    reply = first.answer(asked)
+    assert Reply.from_bytes(replies[0]).refused == "lost"
+    assert second.answer(asked) == reply
+    assert len(second.ledger.charges()) == 1
 
 
 def test_many_plans_cost_nothing():
@@ -145,6 +221,7 @@ def test_picks_are_counted_by_the_party_itself():
     ids=str,
 )  # fmt: skip
 def test_odd_picks_are_refused_without_a_charge(kind, body):
-    held = opened(party(policy=FREE, budget=9.0), Round(kind, Fraction(1)), protocol="pdk", k=3)
+    protocol = "sample" if kind == "sample" else "pdk"
+    held = opened(party(policy=FREE, budget=9.0), Round(kind, Fraction(1)), protocol=protocol, k=3)
     assert told(held, 1, kind, body).refused == "payload"
     assert not held.ledger.charges()

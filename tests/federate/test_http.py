@@ -93,6 +93,19 @@ def test_a_wrong_token_is_refused(keys, served, tmp_path):
     link.close()
 
 
+def test_a_token_that_cannot_be_sent_is_not_quoted(keys, served, tmp_path):
+    server = served(party())
+    mine = tmp_path / "coordinator"
+    mine.mkdir()
+    for path in (keys / "coordinator").iterdir():
+        (mine / path.name).write_bytes(path.read_bytes())
+    (mine / "north.token").write_text("two\nlines")
+    link = Calling(mine).connect([server.url], 5.0)
+    with closing(link), pytest.raises(InvalidValue, match="no token for 'north'") as trouble:
+        link.ask({"north": message(0, "hello", {})}, 5.0)
+    assert "lines" not in str(trouble.value)
+
+
 def test_a_certificate_for_another_host_is_refused(tmp_path):
     elsewhere = make_keys(tmp_path / "keys", ["north"], hosts=["example.org"])
     server = serve(party(), "127.0.0.1", 0, Keys.at(elsewhere / "north"))
@@ -369,3 +382,6 @@ def test_ticks_round_the_time_of_an_answer_up(monkeypatch):
     later = calling.ticked(answer, 1.0)
     assert (later(b"quick", None), later(b"slow", None), slept) == (b"reply", b"reply", [0.75, 0.75])
     assert calling.ticked(answer, None) is answer
+    for every in (0, -1.0, float("nan"), float("inf"), True, "1"):  # before anything is answered, and so paid for
+        with pytest.raises(InvalidValue, match="reply_every"):
+            calling.ticked(answer, every)

@@ -290,6 +290,71 @@ def test_exact_and_noisy_kinds_keep_to_their_own_plans():
         assert told(held, 0, "plan", plan(held, Round(kind, Fraction(1)))).refused == "policy"
 
 
+@pytest.mark.parametrize(
+    ("protocol", "kind"),
+    [("cells", "pick"), ("cells", "sample"), ("cells", "total"), ("sample", "pick"), ("sample", "sums"), ("pdk", "sample")],
+)
+def test_a_plan_asks_nothing_that_its_protocol_does_not_ask(protocol, kind):
+    """Otherwise an owner who allows one protocol would have allowed all."""
+    held = party(budget=9.0, policy=Policy(protocols=(protocol,)))
+    assert told(held, 0, "plan", plan(held, Round(kind, Fraction(1)), protocol=protocol)).refused == "policy"
+
+
+def test_a_run_without_noise_asks_nothing_that_its_protocol_does_not_ask():
+    zero = Fraction(0)
+    held = party(policy=Policy(protocols=("cells",), allow_exact=True), secret=bytes(32))
+    assert told(held, 0, "plan", plan(held, Round("seed", zero), epsilon=None)).refused == "policy"
+    sealed = party(policy=Policy(protocols=("dk",), allow_exact=True), secret=bytes(32))
+    for part in (
+        Round("cells", zero, level=44), Round("cells", zero, times=2), Round("seed", zero, times=3), Round("stats", zero),
+        Round("update", zero, times=3), Round("first", zero, times=2), Round("spread", zero), Round("sums", zero),
+    ):  # fmt: skip
+        assert told(sealed, 0, "plan", plan(sealed, part, epsilon=None, protocol="dk")).refused == "policy", part
+    twice = (Round("seed", zero, times=2), Round("seed", zero))
+    assert told(sealed, 0, "plan", plan(sealed, *twice, epsilon=None, protocol="dk")).refused == "policy"
+    good = (Round("cells", zero), Round("seed", zero, times=2), Round("update", zero, times=2), Round("first", zero))
+    assert told(sealed, 0, "plan", plan(sealed, *good, epsilon=None, protocol="dk")).refused is None
+
+
+def test_an_open_run_keeps_to_the_policy_and_domain_of_a_party_that_was_started_anew(books):
+    """What the owner no longer allows is not answered, though a plan was agreed to under what was allowed before."""
+    exact = plan(party(), Round("cells", Fraction(0), times=9, level=2), epsilon=None)
+    held = restarted(books, policy=Policy(allow_exact=True))
+    assert told(held, 0, "plan", exact).refused is None
+    assert told(held, 1, "cells", CELLS).body["noise"] == "none"
+    for policy, bounds, why in ((Policy(), (-1, 1), "policy"), (Policy(allow_exact=True), (-1, 2), "domain")):
+        again = restarted(books, policy=policy, bounds=bounds)
+        assert told(again, 2, "cells", CELLS).refused == why
+    assert told(restarted(books, policy=Policy(allow_exact=True)), 2, "cells", CELLS).refused is None
+
+
+def test_an_answer_that_would_not_fit_into_a_message_is_refused_without_a_charge():
+    """65536 noisy rows of 200 columns would take gigabytes, and then be lost on the way."""
+    held = party(np.zeros((1, 200)), policy=FREE, budget=9.0)
+    opened(held, Round("sample", Fraction(1)), protocol="sample")
+    assert told(held, 1, "sample", {"rows": 2**16, "size": 2**16}).refused == "payload"
+    assert not held.ledger.charges()
+
+
+@pytest.mark.parametrize(
+    ("kind", "budget", "counts", "body"),
+    [
+        ("sums", Fraction(1), Fraction(1, 2**60), {"cells": [[0, 0]]}),
+        ("sums", Fraction(1), Fraction(1), {"cells": [[0, 0]]}),
+        ("stats", Fraction(1), Fraction(1, 2**60), {"centers": [[0, 0], [1, 1]], "radii": [1, 1]}),
+        ("cells", Fraction(1, 10**39), Fraction(1), {"level": 0, "nodes": "all"}),
+        ("pick", Fraction(1, 10**39), Fraction(1), {"centers": [], "total": 1}),
+        ("sample", Fraction(1, 2**61), Fraction(1), {"rows": 1, "size": 1}),
+    ],
+    ids=str,
+)
+def test_budgets_too_small_for_any_noise_are_refused_without_a_charge(kind, budget, counts, body):
+    protocol = {"pick": "pdk", "sample": "sample"}.get(kind, "cells")
+    held = opened(party(), Round(kind, budget, counts=counts), epsilon=budget, protocol=protocol)
+    assert told(held, 1, kind, body).refused == "payload"
+    assert not held.ledger.charges()
+
+
 def test_another_domain_or_unit_is_refused():
     held = party()
     assert told(held, 0, "plan", plan(held, domain="0" * 64)).refused == "domain"

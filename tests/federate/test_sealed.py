@@ -42,9 +42,9 @@ def test_what_is_sealed_opens_only_where_it_belongs():
         sealed(code, terms(held, secret=None), "north", 4)
 
 
-def seeding(held, k=2):
+def seeding(held, k=400):
     zero = Fraction(0)
-    parts = (Round("seed", zero, times=400), Round("update", zero, times=9), Round("first", zero))
+    parts = (Round("seed", zero, times=k), Round("update", zero, times=9), Round("first", zero))
     return opened(held, *parts, epsilon=None, protocol="dk", k=k)
 
 
@@ -61,6 +61,14 @@ def test_a_party_reads_what_another_sealed_and_refuses_what_it_cannot_open():
     assert told(south, 2, "update", {"sealed": [seed, seed], "senders": ["north", "north"]}).refused == "payload"  # not round 1
     assert told(south, 2, "update", {"sealed": [seed], "senders": []}).refused == "payload"
     assert told(south, 2, "update", {"sealed": [seed[:-1]], "senders": ["north"]}).refused == "payload"
+
+
+@pytest.mark.parametrize("worst", [2**62, -(2**63), 2**23])
+def test_a_sealed_row_outside_the_domain_is_refused(worst):
+    """From a party that lies: its distance to rows would overflow."""
+    held = seeding(party(ROWS, policy=FREE, secret=SECRET))
+    box = sealed(np.array([0, worst]), terms(held), "south", 0).tolist()
+    assert told(held, 1, "update", {"sealed": [box], "senders": ["south"]}).refused == "payload"
 
 
 @pytest.mark.statistical

@@ -85,6 +85,11 @@ def party(
         raise InvalidValue("pass one of --coordinator https://host:port (call in), --port (listen) or --socket (behind a relay).")
     if keys is None and (socket is None or name is None):
         raise InvalidValue("--keys is missing: the folder that says who this party is. Behind a --socket, --name will do.")
+    if ledger is None:
+        raise InvalidValue(
+            "--ledger is missing: a budget in memory would be full again after every crash, and whoever asks can cause one. "
+            "Make one with `kveil ledger init`."
+        )
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     own = None if keys is None else Keys.at(keys)
     source = read(
@@ -95,8 +100,6 @@ def party(
         name=name or (keys or Path()).resolve().name, dataset=dataset, ledger=ledger, policy=_policy(policy, epsilon_per_run),
         secret=_secret(secret),
     )  # fmt: skip
-    if ledger is None:
-        typer.echo("No ledger was named, so this party's budget lasts as long as this process.", err=True)
     if coordinator is not None:
         Client(coordinator, own, mutual=mutual)  # refuses an address that is none, before anybody is told it will be called
         typer.echo(f"party {held.name} calls in at {coordinator}")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import TypeVar
 
 from kveil.errors import FederationError, InvalidValue
@@ -107,6 +108,8 @@ def ticked(
     """
     if every is None:
         return answer
+    if isinstance(every, bool) or not isinstance(every, int | float) or not 0 < every < inf:
+        raise InvalidValue(f"reply_every must be a number of seconds above 0, got {every!r}.")
 
     def later(request: bytes, who: str | None) -> bytes | None:
         start = time.monotonic()

@@ -18,7 +18,7 @@ from kveil.federate.link import Link, Lost
 from kveil.federate.messages import FIRST_LINK, Reply, Request, next_link
 from kveil.federate.plan import RunPlan
 from kveil.federate.questions import Integers, Question, read_reply
-from kveil.federate.wire import HEX64, NAME, digest, fields, many, text, whole
+from kveil.federate.wire import HEX64, NAME, WireError, digest, fields, many, text, whole
 
 GRACE = 2.0  # seconds to say goodbye to a party that was given up
 
@@ -182,6 +182,8 @@ _ADVICE = (
 
 def _hello(body: Any) -> Hello:
     found = fields(body, {"data": NAME, "columns": many(text("[^\x00-\x1f\x7f]{1,256}"), 0, 2**16), "layout": Layout.read})
+    if len(found["columns"]) not in (0, found["layout"].domain.n_columns):
+        raise WireError("a party must name all of its columns, or none.")
     return Hello(found["data"], tuple(found["columns"]), found["layout"])
 
 

@@ -51,9 +51,12 @@ class Keys:
     def token(self, peer: str) -> str:
         """What is shown to a peer; it never appears in a message of an error."""
         try:
-            return (self.folder / f"{peer}.token").read_text(encoding="ascii").strip()
+            token = (self.folder / f"{peer}.token").read_text(encoding="ascii").strip()
         except (OSError, ValueError):
-            raise InvalidValue(f"there is no token for {peer!r} in the folder of keys.") from None
+            token = ""
+        if not re.fullmatch(r"[!-~]+", token):  # a library that refuses to send a broken one would quote it
+            raise InvalidValue(f"there is no token for {peer!r} in the folder of keys, or it is no single word.")
+        return token
 
     def caller(self, token: str) -> str | None:
         """Whose token this is. All are compared, in time that does not tell which one matched."""

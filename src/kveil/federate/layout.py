@@ -25,7 +25,7 @@ MOST_COLUMNS = 2**16
 DEEPEST = 59
 WIDTH = 2.5  # coordinates of most points of a ball of radius R lie within WIDTH R / sqrt(d) of its middle; cells cover that cube
 
-_NUMBER = text(r"-?0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4}")  # a float by its bits, as float.hex writes it
+_BITS = text(r"-?0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4}")  # of a float, as float.hex writes them
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Layout:
         finest = sum((2 * side).bit_length() - 1 for side in half)  # below it cells would be narrower than the grid
         return Midpoints.widest_first(half, min(DEEPEST, finest), radius)
 
-    @property
+    @cached_property
     def digest(self) -> str:
         return digest(encode(self.described()))
 
@@ -74,16 +74,16 @@ class Layout:
     @classmethod
     def read(cls, value: Any) -> Layout:
         """The layout that a party describes."""
-        numbers = many(_NUMBER, 1, MOST_COLUMNS)
+        numbers = many(_number, 1, MOST_COLUMNS)
         found = fields(value, {
-            "kind": one_of("ball", "box"), "bits": whole(2, 32), "ends": many(numbers, 1, 2), "radius": _NUMBER,
+            "kind": one_of("ball", "box"), "bits": whole(2, 32), "ends": many(numbers, 1, 2), "radius": _number,
             "unit": one_of("record", "person"), "rows_per_person": whole(1, 2**31),
         })  # fmt: skip
-        ends = [[float.fromhex(x) for x in end] for end in found["ends"]]
+        ends = found["ends"]
         if len(ends) != (1 if found["kind"] == "ball" else 2):
             raise WireError("a domain is a box with two ends, or a ball with one centre.")
         if found["kind"] == "ball":
-            domain: Box | Ball = Ball(ends[0], float.fromhex(found["radius"]), found["bits"])
+            domain: Box | Ball = Ball(ends[0], found["radius"], found["bits"])
         else:
             domain = Box(ends[0], ends[1], found["bits"])
         return cls(domain, PrivacyUnit(found["unit"], found["rows_per_person"]))
@@ -100,6 +100,13 @@ class Layout:
     def step(self) -> float:
         """The length of a step in the units of the data."""
         return float(np.max(self.frame.unit(self.domain)))
+
+
+def _number(value: Any) -> float:
+    try:
+        return float.fromhex(_BITS(value))
+    except OverflowError:
+        raise WireError("a number in a message is larger than a float.") from None
 
 
 def layout_of(source: Source, bounds: Any, center: Any, radius: Any) -> Layout:

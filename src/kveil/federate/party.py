@@ -25,10 +25,10 @@ from kveil.federate.journal import Journal, Run
 from kveil.federate.kinds import EXACT, NOISY, QUESTIONS
 from kveil.federate.layout import layout_of
 from kveil.federate.messages import Reply, Request, VersionError
-from kveil.federate.plan import ORDERED, RunPlan
+from kveil.federate.plan import ORDERED, STEPS, RunPlan
 from kveil.federate.policy import Policy
 from kveil.federate.promise import check_cost, noise_of
-from kveil.federate.questions import Terms
+from kveil.federate.questions import Terms, check_size
 from kveil.federate.sealed import check_secret
 from kveil.federate.wire import HEX64, WireError, decode, digest, encode, fields
 from kveil.kernel.ledger import Ledger
@@ -185,12 +185,21 @@ class Party:
         return reply
 
     def _check(self, plan: RunPlan) -> None:
+        self._allow(plan)
+        if plan.epsilon is not None and self._left(plan) < sum(part.times * part.budget for part in plan.rounds):
+            raise Refused("budget")
+
+    def _allow(self, plan: RunPlan) -> None:
+        """Refuse what the policy and the domain of this party, as they are now, do not allow."""
         policy, epsilon = self.policy, plan.epsilon
         allowed = plan.data == self.dataset and plan.protocol in policy.protocols and plan.n_clusters <= policy.max_clusters
         allowed &= sum(part.times for part in plan.rounds) <= policy.max_rounds
+        allowed &= plan.keeps_to_protocol()
         kinds = {part.kind for part in plan.rounds}
         if epsilon is None:
             allowed &= policy.allow_exact and not kinds & NOISY
+            # Exact sums about centres of the coordinator's choice show rows: not under "dk", unless exact cells do so anyway.
+            allowed &= plan.protocol != "dk" or "cells" in policy.protocols or not kinds & STEPS
         else:
             allowed &= not kinds & EXACT and epsilon <= _floored(policy.epsilon_per_run)
             allowed &= plan.delta <= Fraction(policy.delta_per_run)
@@ -198,8 +207,6 @@ class Party:
             raise Refused("policy")
         if plan.domain != self.layout.digest or plan.rows_per_person != self.source.unit.max_rows_per_person:
             raise Refused("domain")
-        if epsilon is not None and self._left(plan) < sum(part.times * part.budget for part in plan.rounds):
-            raise Refused("budget")
 
     def _left(self, plan: RunPlan) -> Fraction:
         """What the ledger has left, in the loss that the plan counts; 0 if it counts another one."""
@@ -211,6 +218,7 @@ class Party:
     def _round(self, asked: Request, request: bytes, run: Run) -> bytes:
         """Charge, then draw, then keep the bytes: in this order a crash never leaves an answer that could be drawn again."""
         plan = _agreed(run.plan)
+        self._allow(plan)  # again: the owner may have started this party anew with another policy or other bounds
         place = self._place(asked, plan)
         terms = Terms(
             self.layout, plan.rounds[place], plan.n_clusters, self.policy, noise_of(plan, self.layout), asked.run, self.name,
@@ -220,7 +228,8 @@ class Party:
             question = QUESTIONS[asked.kind].read(asked.body, terms)
             charges = question.charges(terms)
             check_cost(charges, plan, terms.round)
-        except KveilError:  # decided from the message alone, before anything is charged
+            check_size(question, self.layout)
+        except (KveilError, ArithmeticError):  # decided from the message alone, before anything is charged
             raise Refused("payload") from None
         self._journal.ask(asked.run, asked.seq, digest(request), place)
         ticket = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,6 +19,11 @@ Kind = Literal["cells", "sums", "spread", "stats", "sample", "total", "pick", "s
 Loss = Literal["pure", "zcdp", "none"]
 
 ORDERED: tuple[Protocol, ...] = ("cells", "sample")  # parts are asked as they are listed; in the others as the picks go
+STEPS: frozenset[Kind] = frozenset({"spread", "stats"})  # about centres that the coordinator names
+KINDS: dict[Protocol, frozenset[Kind]] = {
+    "cells": STEPS | {"cells", "sums"}, "sample": STEPS | {"cells", "sample"}, "pdk": STEPS | {"cells", "pick", "total"},
+    "dk": STEPS | {"cells", "seed", "update", "first"},
+}  # fmt: skip
 MOST_LISTED = 256
 LONGEST_HOLD = 7 * 86_400  # seconds
 MOST_CLUSTERS = 2**16
@@ -89,6 +95,17 @@ class RunPlan:
         if not plan.adds_up():
             raise WireError("the rounds of a plan do not add up to its epsilon and delta.")
         return plan
+
+    def keeps_to_protocol(self) -> bool:
+        """Whether it asks what its protocol asks, and under "dk", where answers are exact, no more of it than a run needs."""
+        asked = Counter[Kind]()
+        for part in self.rounds:
+            asked[part.kind] += part.times
+        if self.protocol == "dk":
+            is_sealed = max(asked["seed"], asked["update"]) <= self.n_clusters and max(asked["first"], asked["cells"]) <= 1
+            if not is_sealed or any(part.level for part in self.rounds):  # exact counts of small cells are rows
+                return False
+        return asked.keys() <= KINDS[self.protocol]
 
     def adds_up(self) -> bool:
         """Whether the rounds cost exactly epsilon (pure), or no more than epsilon at delta (zCDP), or nothing."""

@@ -20,7 +20,8 @@ class Policy:
     epsilon_per_run, delta_per_run: the most that one run may cost.
     coordinators: names that may ask, as the transport proves them; empty: whoever the transport lets through.
     protocols: those that are answered.
-    allow_exact: whether runs without noise are answered ("cells" with epsilon=None, and "dk"). They promise nothing.
+    allow_exact: whether runs without noise are answered ("cells" with epsilon=None, and "dk"). They promise nothing: with "cells"
+        among the protocols a coordinator may then read all rows, cell by cell; with "dk" alone it gets sums over clusters.
     max_rounds, max_clusters, max_level, max_cells, max_rows: sizes of what may be asked.
     longest_hold: seconds that a run may stay open.
     """

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from kveil.federate.layout import Layout
 from kveil.federate.plan import Round, units
 from kveil.federate.policy import Policy
-from kveil.federate.wire import WireError, fields, many, one_of, whole
+from kveil.federate.wire import LARGEST, WireError, fields, many, one_of, whole
 from kveil.kernel.ledger import Ticket
 from kveil.kernel.loss import Charge
 from kveil.partition.midpoints import Level, is_antichain
@@ -30,6 +31,7 @@ from kveil.summary.linear import CellCounts, CellSums, cell_counts, cell_sums
 Integers = NDArray[np.int64]
 
 N_LENGTHS = 40  # bins of a distance, four an octave
+MOST_NUMBERS = LARGEST // 8  # in a reply: most have seven digits or fewer
 _NUMBER = whole(-(2**63), 2**63 - 1)
 
 
@@ -268,6 +270,12 @@ def split(part: Round) -> tuple[Any, Any]:
 def bin_edges(layout: Layout) -> NDArray[np.float64]:
     """Upper ends of the bins of a distance, descending by four an octave, in steps; the last bin ends at 0."""
     return np.asarray(2.0 * layout.frame.radius * 2.0 ** (-np.arange(N_LENGTHS) / 4))
+
+
+def check_size(question: Question, layout: Layout) -> None:
+    """Refuse a question whose reply would not fit into a message, before it is paid for and takes all the memory there is."""
+    if sum(prod(shape) for shape in question.shapes(layout)) > MOST_NUMBERS:
+        raise WireError("the answer would be longer than a message may be: ask for fewer cells, rows or centres.")
 
 
 def read_reply(body: Any, names: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> tuple[list[Integers], str]:

@@ -1,7 +1,8 @@
 """Dk-means++: rows that go to every other party, sealed so that the coordinator in between cannot read them. Not private.
 
-Sealing hides rows from the coordinator and from nobody else: every party reads every seed, one that colludes opens all, and exact
-totals leak what they may. The shared secret goes to the parties out of band and never through the coordinator.
+Sealing hides seeds from the coordinator and from nobody else: every party reads every seed, and one that colludes opens all.
+Exact totals leak what they may, and the sum over a cluster of one row is that row; `RunPlan.keeps_to_protocol` bounds what is
+asked. The shared secret goes to the parties out of band and never through the coordinator.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class SealedSeeds:
             raise WireError("every sealed row needs its sender.")
         rows = [opened(m, terms, s, t) for t, (m, s) in enumerate(zip(found["sealed"], found["senders"], strict=True))]
         codes = np.array(rows, dtype=np.int64).reshape(-1, d)
-        if (np.abs(codes) > terms.layout.domain.top).any():
+        if codes.size and not -terms.layout.domain.top <= codes.min() <= codes.max() <= terms.layout.domain.top:
             raise WireError("a sealed row lies outside the domain.")
         return cls(tuple(map(tuple, found["sealed"])), tuple(found["senders"]), codes)
 
