@@ -138,8 +138,7 @@ class StreamKMeans(StreamClusterer):
 
         The file is as secret as the rows. The ledger is not in it.
         """
-        flow = self._seen()
-        checkpoint.write(path, to_document(self, flow), flow.kept.arrays())
+        checkpoint.write(path, *to_document(self, self._seen()))
 
     @classmethod
     def resume(cls, path: str | os.PathLike[str], *, ledger: Ledger | str | os.PathLike[str] | None = None) -> Self:
