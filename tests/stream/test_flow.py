@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -66,7 +67,7 @@ def test_an_interrupt_anywhere_leaves_a_batch_in_or_out_and_a_repeat_adds_nothin
     while True:
         n += 1
         flow, other = a_flow(LOW, "s"), a_flow(HIGH, "t")
-        add = (lambda: flow.take(HIGH, "s", 1)) if way == "batch" else (lambda: flow.merge(other))
+        add = partial(flow.take, HIGH, "s", 1) if way == "batch" else partial(flow.merge, other)
         if not is_stopped(add, n):
             break
         is_in = flow.journal.taken() != before.journal.taken()
