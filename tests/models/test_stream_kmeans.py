@@ -352,6 +352,28 @@ def test_a_stream_goes_on_with_its_ledger_or_not_at_all(tmp_path):
     assert ledger.spent().epsilon == pytest.approx(0.1)
 
 
+def test_every_release_of_one_saved_state_is_charged_and_one_that_fails_too(tmp_path, monkeypatch):
+    ledger = Ledger.create(tmp_path / "river.db", "river", 1.0, relation="add-remove")
+    model = StreamKMeans(2, memory=64, epsilon=0.25, bounds=(0, 1), ledger=ledger).partial_fit([[0.5]])
+    model.save(tmp_path / "state")
+    model.finish()
+    StreamKMeans.resume(tmp_path / "state", ledger=ledger).finish()
+    assert ledger.spent().epsilon == 0.5
+    again = StreamKMeans.resume(tmp_path / "state", ledger=ledger)
+    with monkeypatch.context() as patch:
+        patch.setattr("kveil.stream.release.Reading.run", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            again.finish()
+    assert ledger.spent().epsilon == 0.75  # charged before the noise: what was reserved is spent
+    again.finish()
+    with pytest.raises(BudgetExceeded):
+        StreamKMeans.resume(tmp_path / "state", ledger=ledger).finish()
+
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
 def test_a_state_that_was_cut_into_other_cells_is_refused(tmp_path, monkeypatch):
     StreamKMeans(2, memory=64, epsilon=1.0, bounds=(0, 1)).partial_fit([[0.1, 0.2]]).save(tmp_path / "state")
     of = Leaves.of
