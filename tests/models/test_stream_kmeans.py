@@ -221,6 +221,72 @@ def test_the_budget_is_charged_at_every_finish_and_nothing_is_released_before():
     assert model.cluster_centers_.shape == (2, 2)  # what was released stays
 
 
+def test_a_further_release_says_that_there_were_others(tmp_path):
+    """Each promise is of one release; who has but the second must know that it is not all."""
+    model = StreamKMeans(2, memory=64, epsilon=0.5, bounds=(0, 1)).partial_fit([[0.5]])
+    assert not any("earlier" in note for note in model.finish(go_on=True).release_.notes)
+    model.save(tmp_path / "state")
+    assert "up to 1 earlier release" in model.finish(go_on=True).release_.notes[0]
+    assert "up to 2 earlier release" in model.finish().release_.card()
+    resumed = StreamKMeans.resume(tmp_path / "state")
+    fresh = StreamKMeans(2, memory=64, epsilon=0.5, bounds=(0, 1)).partial_fit([[0.5]])
+    assert "up to 1 earlier release" in fresh.merge(resumed).finish().release_.notes[0]
+    assert not any("earlier" in note for note in fresh.partial_fit([[0.5]]).finish().release_.notes)
+
+
+def test_streams_of_different_ledgers_are_not_merged(tmp_path):
+    """The rows of one would be released at the cost of the other's budget alone, and again at their own."""
+    place = tmp_path / "river.db"
+    ledgers = [
+        None,
+        Ledger.create(place, "river", 1.0, relation="add-remove"),
+        Ledger.memory("river", 1.0, relation="add-remove"),
+    ]
+    for mine in ledgers:
+        for theirs in ledgers:
+            one, other = (
+                StreamKMeans(2, memory=64, epsilon=0.5, bounds=(0, 1), ledger=ledger).partial_fit([[0.5]])
+                for ledger in (mine, theirs)
+            )
+            if mine is theirs:
+                one.merge(other)
+                continue
+            with pytest.raises(InvalidValue, match="different ledgers"):
+                one.merge(other)
+            assert len(one.taken_) == 1
+    one, other = (
+        StreamKMeans(2, memory=64, epsilon=0.5, bounds=(0, 1), ledger=ledger).partial_fit([[0.5]])
+        for ledger in (place, ledgers[1])
+    )
+    one.merge(other).finish()
+    other.finish()
+    assert ledgers[1].remaining().epsilon == 0
+
+
+def batch_forms():
+    import polars as pl
+    import pyarrow as pa
+
+    return {
+        "list": [], "tuple": (), "array": np.empty((0, 2)), "objects": np.empty((0, 2), dtype=object),
+        "pandas": pd.DataFrame({"a": [], "b": []}), "pyarrow": pa.table({"a": [], "b": []}),
+        "polars": pl.DataFrame({"a": [], "b": []}),
+        "missing, pandas": pd.DataFrame({"a": [None], "b": [None]}), "missing, pyarrow": pa.table({"a": [None], "b": [None]}),
+        "missing, polars": pl.DataFrame({"a": [None], "b": [0.5]}), "missing, list": [[None, None]],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("form", batch_forms())
+@pytest.mark.filterwarnings("ignore:X ")  # with and without names: by the form, not by what it holds
+def test_a_batch_without_rows_or_values_is_a_batch_of_a_private_stream(form, tmp_path):
+    model = StreamKMeans(2, memory=64, epsilon=1.0, bounds=(0, 1)).partial_fit(np.full((3, 2), 0.5))
+    model.partial_fit(batch_forms()[form])
+    assert model._flow.kept.raw_counts.sum() == 3 + ("missing" in form)
+    assert list(model.taken_.values()) == [((0, 1),)]
+    batch_forms()["missing, polars"].write_parquet(tmp_path / "rows.parquet")
+    assert model.partial_fit(tmp_path / "rows.parquet")._flow.kept.raw_counts.sum() == 4 + ("missing" in form)
+
+
 def test_a_finished_private_stream_holds_no_rows_and_an_unfinished_one_is_not_copied():
     rows = np.full((3, 2), SECRET)
     model = StreamKMeans(2, memory=64, epsilon=1.0, bounds=(0, 300)).partial_fit(rows)
@@ -284,6 +350,28 @@ def test_a_stream_goes_on_with_its_ledger_or_not_at_all(tmp_path):
     resumed = StreamKMeans.resume(tmp_path / "state", ledger=tmp_path / "river.db")
     assert resumed.finish().cluster_centers_.shape == (2, 1)
     assert ledger.spent().epsilon == pytest.approx(0.1)
+
+
+def test_every_release_of_one_saved_state_is_charged_and_one_that_fails_too(tmp_path, monkeypatch):
+    ledger = Ledger.create(tmp_path / "river.db", "river", 1.0, relation="add-remove")
+    model = StreamKMeans(2, memory=64, epsilon=0.25, bounds=(0, 1), ledger=ledger).partial_fit([[0.5]])
+    model.save(tmp_path / "state")
+    model.finish()
+    StreamKMeans.resume(tmp_path / "state", ledger=ledger).finish()
+    assert ledger.spent().epsilon == 0.5
+    again = StreamKMeans.resume(tmp_path / "state", ledger=ledger)
+    with monkeypatch.context() as patch:
+        patch.setattr("kveil.stream.release.Reading.run", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            again.finish()
+    assert ledger.spent().epsilon == 0.75  # charged before the noise: what was reserved is spent
+    again.finish()
+    with pytest.raises(BudgetExceeded):
+        StreamKMeans.resume(tmp_path / "state", ledger=ledger).finish()
+
+
+def interrupt(*_):
+    raise KeyboardInterrupt
 
 
 def test_a_state_that_was_cut_into_other_cells_is_refused(tmp_path, monkeypatch):

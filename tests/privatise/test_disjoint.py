@@ -105,6 +105,14 @@ def test_one_reservation_pays_for_counts_and_sums():
     assert (counts.shape, sums.shape, ledger.remaining().epsilon) == ((2,), (2, 3), 0.0)
 
 
+@pytest.mark.parametrize("kind", ["pure", "zcdp"])
+def test_a_cell_without_a_length_is_never_released_without_noise(kind):
+    noise = DisjointCells(kind, "add-remove", ONE).sums("sums", np.array([4, 4]), Fraction(1), 4)
+    for rows in (1, 3):
+        with pytest.raises(AssertionError, match="every cell"):
+            noise.draw(None, np.zeros((rows, 2), dtype=np.int64))
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize("kind", ["pure", "zcdp"])
 def test_stated_deviations_are_those_of_the_noise(kind):

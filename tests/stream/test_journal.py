@@ -12,7 +12,7 @@ def taken(**numbers):
     journal = Journal()
     for source, seqs in numbers.items():
         for seq in seqs:
-            journal.note(*journal.check(source, seq))
+            journal = journal.noted(*journal.check(source, seq))
     return journal
 
 
@@ -30,8 +30,8 @@ def test_a_stream_without_a_name_has_one_that_no_other_has():
     one, other = Journal(), Journal()
     assert one.check(None, None) == (one.own, 0)
     assert one.own != other.own
-    one.note(*one.check(None, None))
-    other.note(*other.check(None, None))
+    one = one.noted(*one.check(None, None))
+    other = other.noted(*other.check(None, None))
     assert len(one.united(other).taken()) == 2
 
 
@@ -41,6 +41,7 @@ def test_intervals_join_and_must_not_overlap():
     apart = taken(a=[0]).united(taken(a=[7, 8]))
     assert apart.taken() == {"a": ((0, 0), (7, 8))}
     assert apart.check("a", None) == ("a", 9)
+    assert Journal.from_plain(apart.to_plain()).taken() == apart.taken()
     for other in (taken(a=[1]), taken(a=[0, 1, 2]), taken(a=[1, 2])):
         with pytest.raises(InvalidValue, match="count its rows twice"):
             taken(a=[0, 1]).united(other)
@@ -51,7 +52,7 @@ def test_no_batch_is_ever_taken_twice(asked):
     journal, count = Journal(), {}
     for source, seq in asked:
         try:
-            journal.note(*journal.check(source, seq))
+            journal = journal.noted(*journal.check(source, seq))
         except InvalidValue:
             continue
         count[source, seq] = count.get((source, seq), 0) + 1

@@ -67,7 +67,7 @@ def a_pool(d, delta):
     return Pool(Fraction(1), floor_delta(delta), "add-remove", PrivacyUnit(), is_pure=not delta or d <= 3)
 
 
-def replayed(rows, neighbour, seed, memory, delta=0.0):
+def replayed(rows, neighbour, seed, memory, delta=0.0, half=1.0):
     """The draws (charge, raw) of a release, and by how much a neighbour's pass what they are charged for (<= 0: private)."""
     replay, d = Replay(), rows.shape[1]
     with pytest.MonkeyPatch.context() as patch:
@@ -75,7 +75,7 @@ def replayed(rows, neighbour, seed, memory, delta=0.0):
         patch.setattr(release, "thorough_kmeans", quick_centers)
         patch.setattr(placed, "thorough_kmeans", quick_centers)
         for table in (rows, neighbour):
-            state, pool = LeafTable(Box([-1.0] * d, [1.0] * d), depth_for(memory)), a_pool(d, delta)
+            state, pool = LeafTable(Box(-half * np.ones(d), half * np.ones(d)), depth_for(memory)), a_pool(d, delta)
             state.update(read(table))
             with scripted(seed):
                 ledger = Ledger.memory("one", 1.0, pool.delta, relation="add-remove")
@@ -105,7 +105,8 @@ def test_a_neighbour_is_asked_the_same_and_moves_no_answer_by_more_than_is_charg
     rng = np.random.default_rng(seed)
     n = data.draw(st.sampled_from([0, 1, 50, 2000]))
     rows = rng.normal(size=(3, d))[rng.integers(3, size=n)] * 0.5 + 0.1 * rng.normal(size=(n, d))
-    _, excess = replayed(rows, np.vstack([rows, row]), seed, memory, delta)
+    half = 1.0 if data.draw(st.booleans()) else 10.0 ** rng.uniform(-6, 3, d)  # columns of one width, and of very different ones
+    _, excess = replayed(rows * half, np.vstack([rows, row]) * half, seed, memory, delta, half)
     assert excess <= 1e-6
 
 

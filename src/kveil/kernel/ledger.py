@@ -152,6 +152,10 @@ class Ledger:
             )
         return Ticket(self, plan, token, secure, tainted)
 
+    def is_same(self, other: "Ledger") -> bool:
+        """Whether both are one budget: the same object, or the same file."""
+        return self is other or (self._path is not None and other._path is not None and os.path.samefile(self._path, other._path))
+
     def spent(self) -> Amount:
         return self._amount(*self._spent_units())
 

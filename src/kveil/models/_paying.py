@@ -23,6 +23,13 @@ def open_ledger(ledger: Any) -> Ledger:
     return Ledger.open(ledger)
 
 
+def is_one_budget(ledger: Any, other: Any) -> bool:
+    """Whether two models are charged to the same ledger, or neither to any."""
+    if ledger is None or other is None:
+        return ledger is other
+    return open_ledger(ledger).is_same(open_ledger(other))
+
+
 def reserve(plan: Plan | None, ledger: Any, epsilon: float, delta: float) -> Ticket | nullcontext[None]:
     """The ticket of the caller's ledger, or of one made for this release alone; none without noise."""
     if plan is None:

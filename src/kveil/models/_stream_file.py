@@ -10,24 +10,26 @@ from numpy.typing import NDArray
 
 from kveil.errors import InvalidValue
 from kveil.models._paying import open_ledger
-from kveil.stream.flow import Flow
+from kveil.stream.flow import Flow, State
 from kveil.stream.journal import Journal
 from kveil.stream.synopsis import Synopsis
 from kveil.stream.table import LeafTable
 
 
-def to_document(model: Any, flow: Flow) -> dict[str, Any]:
-    """All that is needed to go on, but the arrays and the ledger."""
+def to_document(model: Any, flow: Flow) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """All that is needed to go on, but the ledger; rows and journal as they were at one moment."""
+    kept, journal = flow.state
     parameters = {
         "n_clusters": int(model.n_clusters), "memory": int(model.memory), "delta": float(model.delta),
         "bounds": _plain(model.bounds), "epsilon": None if model.epsilon is None else float(model.epsilon).hex(),
         "random_state": int(model.random_state) if isinstance(model.random_state, int | np.integer) else None,
     }  # fmt: skip
-    return {
-        "parameters": parameters, "columns": flow.n_columns, "names": flow.names, "journal": flow.journal.to_plain(),
-        "ledger": None if model.ledger is None else open_ledger(model.ledger).name,
-        "header": flow.kept.header if isinstance(flow.kept, LeafTable) else None,
+    document = {
+        "parameters": parameters, "columns": flow.n_columns, "names": flow.names, "journal": journal.to_plain(),
+        "ledger": None if model.ledger is None else open_ledger(model.ledger).name, "released": flow.n_released,
+        "header": kept.header if isinstance(kept, LeafTable) else None,
     }  # fmt: skip
+    return document, kept.arrays()
 
 
 def parameters_of(document: Mapping[str, Any], ledger: Any) -> dict[str, Any]:
@@ -43,17 +45,19 @@ def parameters_of(document: Mapping[str, Any], ledger: Any) -> dict[str, Any]:
 
 def restore(flow: Flow, document: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
     """Fill an empty stream with what a file holds."""
-    flow.journal = Journal.from_plain(document["journal"])
+    kept: Synopsis | LeafTable
     if isinstance(flow.kept, LeafTable):
         if document["header"] != flow.kept.header:  # written by a version that cut other cells: counts would change their meaning
             raise InvalidValue(
                 "this stream was cut into other cells than this version of kveil cuts. Finish it with the other one."
             )
-        flow.kept = LeafTable.from_arrays(arrays, flow.kept.domain, flow.kept.leaves.cells.depth)
+        kept = LeafTable.from_arrays(arrays, flow.kept.domain, flow.kept.leaves.cells.depth)
     else:
-        flow.kept = Synopsis.from_arrays(arrays, flow.kept.memory)
-        if flow.kept.n_columns != document["columns"]:
+        kept = Synopsis.from_arrays(arrays, flow.kept.memory)
+        if kept.n_columns != document["columns"]:
             raise InvalidValue("these arrays are of another stream: their columns do not fit.")
+    flow.state = State(kept, Journal.from_plain(document["journal"]))
+    flow.n_released = int(document.get("released", 0))  # older files do not tell
 
 
 def _plain(bounds: Any) -> Any:

@@ -73,6 +73,13 @@ def promised(pool: Pool) -> Guarantee:
     return no_guarantee("add-remove", PrivacyUnit(), "stream") if plan is None else guarantee(plan, trust="stream")
 
 
+def earlier(flow: Flow) -> tuple[str, ...]:
+    """What a reader must know of a stream that was released before: no single promise covers all of its releases."""
+    if not flow.n_released:
+        return ()
+    return (f"records of this stream were in up to {flow.n_released} earlier release(s) of it: the promises of all add up",)
+
+
 def released(flow: Flow, pool: Pool, n_clusters: int, rng: np.random.Generator, model: Any) -> Released:
     """Charge the budget, then read the table; everything here comes out of `pool` or was public."""
     table = flow.kept
@@ -100,6 +107,6 @@ def released(flow: Flow, pool: Pool, n_clusters: int, rng: np.random.Generator, 
         centers=centers, weights=weights, errors=errors, features=flow.names, guarantee=promise,
         receipt=receipt_of(ticket, model.ledger), kind=type(model).__name__,
         method={"asked": "auto", "used": "leaves", "why": "a stream keeps a linear summary of public cells"},
-        parameters=parameters, notes=draws(plan, ticket),
+        parameters=parameters, notes=(*earlier(flow), *draws(plan, ticket)),
     )  # fmt: skip
     return Released(centers, weights, errors, release, domain)

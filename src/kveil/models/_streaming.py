@@ -27,6 +27,8 @@ class StreamClusterer(EuclideanClusterer):
         if getattr(self, "epsilon", None) is None and getattr(batch, "shape", ())[1:] == (0,):
             found = f"0 feature(s) (shape={tuple(batch.shape)})"  # without privacy a shape may be told, as scikit-learn does
             raise InvalidValue(f"Found array with {found} while a minimum of 1 is required. Pass at least one column of numbers.")
+        if isinstance(batch, list | tuple) and not batch and not is_first:  # a list without rows does not tell its columns
+            batch = np.empty((0, self.n_features_in_))
         source = read(batch)
         if source.is_sparse:
             raise InvalidType("streams take dense rows. Pass batch.toarray(), or use PrivateKMeans for sparse tables.")

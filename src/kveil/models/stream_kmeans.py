@@ -14,7 +14,7 @@ from kveil.errors import InvalidType, InvalidValue
 from kveil.kernel.grid import Box
 from kveil.kernel.ledger import Ledger
 from kveil.kernel.loss import Guarantee, PrivacyUnit, no_guarantee
-from kveil.models._paying import public_generator
+from kveil.models._paying import is_one_budget, public_generator
 from kveil.models._stream_file import parameters_of, restore, to_document
 from kveil.models._stream_release import Released, centers_of, pool_of, promised, released
 from kveil.models._streaming import StreamClusterer, plain_distances, plain_labels
@@ -111,7 +111,7 @@ class StreamKMeans(StreamClusterer):
         """Find the centres. A private stream charges the budget, releases them, and forgets what it has seen: the next batch
         begins another stream.
 
-        go_on: keep what was seen, for more rows and another release, which is charged again.
+        go_on: keep what was seen, for more rows and another release, which is charged again; its notes say how many there were.
         """
         flow = self._seen()
         if isinstance(flow.kept, Synopsis):
@@ -121,14 +121,21 @@ class StreamKMeans(StreamClusterer):
         rng = public_generator(self.random_state)
         pool = pool_of(self._budget(), flow.kept, self.ledger)
         self._released: Released | None = released(flow, pool, n_clusters, rng, self)
+        flow.n_released += 1
         if not go_on:
             self._flow: Flow | None = None
         return self
 
     def merge(self, other: StreamKMeans) -> Self:
-        """See all that another stream has seen; it stays as it is. Refused if a batch would count twice."""
+        """See all that another stream has seen; it stays as it is. Refused if a batch would count twice, and if they are
+        charged to different ledgers: a release of both would then be on one of them only."""
         if not isinstance(other, StreamKMeans):
             raise InvalidType("merge takes another StreamKMeans.")
+        if not is_one_budget(self.ledger, other.ledger):
+            raise InvalidValue(
+                "these streams are charged to different ledgers, so what is released of both would be missing from one of them. "
+                "Begin both with the same ledger. Nothing was merged."
+            )
         self._seen().merge(other._seen())
         self._found: tuple[Floats, Floats] | None = None
         return self
@@ -138,8 +145,7 @@ class StreamKMeans(StreamClusterer):
 
         The file is as secret as the rows. The ledger is not in it.
         """
-        flow = self._seen()
-        checkpoint.write(path, to_document(self, flow), flow.kept.arrays())
+        checkpoint.write(path, *to_document(self, self._seen()))
 
     @classmethod
     def resume(cls, path: str | os.PathLike[str], *, ledger: Ledger | str | os.PathLike[str] | None = None) -> Self:

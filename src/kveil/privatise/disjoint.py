@@ -74,6 +74,8 @@ class DisjointCells:
 
     def _noise(self, source: Entropy, shape: tuple[int, ...], lengths: Integers, budget: Fraction) -> Integers:
         """Noise of every cell, the cells of one length together, in ascending order of lengths."""
+        if lengths.shape != shape[:1]:  # a cell without a length would get no noise
+            raise AssertionError("every cell needs a length of its own, and every length a cell")
         noise = np.zeros(shape, dtype=np.int64)
         for length in np.unique(lengths).tolist():
             which = np.flatnonzero(lengths == length)

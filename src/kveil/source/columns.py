@@ -21,7 +21,7 @@ _OBJECT = np.dtype(object)
 
 def refusal(column: Any, may_look: bool) -> str | None:
     """Why a column cannot be a feature: its type, or None if it holds numbers. Objects are looked through, if allowed."""
-    if _is_number(column):
+    if _is_number(column) or _is_missing(column):
         return None
     if may_look and (column.dtype == nw.Object or _is_object(column)):
         kind = cells.object_kinds(column.to_numpy())
@@ -74,6 +74,11 @@ def exact_ids(column: Any, kind: str) -> Any:
 def _is_number(column: Any) -> bool:
     dtype = column.dtype
     return (dtype.is_numeric() or dtype == nw.Boolean) and dtype not in _TOO_WIDE
+
+
+def _is_missing(column: Any) -> bool:
+    """Whether a column has the type of nothing, which libraries choose where no row has a value: all of it is missing."""
+    return str(getattr(column.to_native(), "type", getattr(column.to_native(), "dtype", ""))).lower() in ("null", "null[pyarrow]")
 
 
 def _is_object(column: Any) -> bool:

@@ -101,4 +101,4 @@ def _check_schemas(schemas: Sequence[Any], options: Options) -> Choice:
 def _refusal(kind: Any) -> str | None:
     known = pa.types
     is_number = known.is_floating(kind) or known.is_integer(kind) or known.is_boolean(kind) or known.is_decimal(kind)
-    return None if is_number else str(kind)
+    return None if is_number or known.is_null(kind) else str(kind)  # a column of nulls is all missing

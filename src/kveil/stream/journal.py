@@ -44,9 +44,11 @@ class Journal:
             )
         return source, following
 
-    def note(self, source: str, seq: int) -> None:
-        """A batch that `check` let through was taken."""
-        self._taken[source] = _joined([*self._taken.get(source, ()), (seq, seq)])
+    def noted(self, source: str, seq: int) -> Self:
+        """The same with one batch more, which `check` let through."""
+        more = type(self)()
+        more.own, more._taken = self.own, {**self._taken, source: _joined([*self._taken.get(source, ()), (seq, seq)])}
+        return more
 
     def united(self, other: Journal) -> Self:
         """The batches of both; refused if one of them is in both."""
@@ -66,7 +68,7 @@ class Journal:
         made.own, _ = made.check(plain["own"], None)
         for source, pairs in plain["taken"].items():
             for first, last in pairs:
-                made.check(source, first)
+                cls().check(source, first)  # a name and a number; merged streams may have gaps between theirs
                 if not isinstance(last, int) or not first <= last < LARGEST:
                     raise InvalidValue("this is no journal of batches.")
                 made._taken[source] = _joined([*made._taken.get(source, ()), (first, last)])

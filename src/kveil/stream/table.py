@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from math import prod
 from typing import Any, Self
 
@@ -22,7 +23,7 @@ class LeafTable:
     """Raw counts (2**H,) and raw sums (2**H, d) of rows in the leaves of a public partition.
 
     A sum over rows, so any order, split and merge of the same rows gives the same bytes. It takes 8 2**H (1 + d) bytes,
-    whatever the rows are.
+    whatever the rows are. `update` and `merge` change counts and sums one after the other: let nobody else see the table then.
     """
 
     def __init__(self, domain: Box, depth: int) -> None:
@@ -49,20 +50,29 @@ class LeafTable:
     def n_bytes(self) -> int:
         return self.raw_counts.nbytes + self.raw_sums.nbytes
 
+    def copy(self) -> Self:
+        """The same, apart."""
+        return self._of(self.raw_counts.copy(), self.raw_sums.copy())
+
+    def alone(self, source: Source) -> Self:
+        """The rows of a source in the same cells, and no others."""
+        raw_counts, raw_sums = source.map_reduce(leaf_sums, self.leaves, grid=self.domain)
+        return self._of(raw_counts, raw_sums)
+
     def update(self, source: Source) -> None:
         """Add all rows of a source, or none if it cannot be read to its end."""
-        raw_counts, raw_sums = source.map_reduce(leaf_sums, self.leaves, grid=self.domain)
-        self._add(raw_counts, raw_sums)
+        self.merge(self.alone(source))
 
     def merge(self, other: LeafTable) -> None:
         """Add the rows of another table. `other` stays as it is."""
-        if other.header != self.header:
+        if other.leaves is not self.leaves and other.header != self.header:
             differs = sorted(name for name, value in self.header.items() if other.header[name] != value)
             raise InvalidValue(
                 f"these streams were cut into different cells ({', '.join(differs)} differ), so their counts cannot be added. "
                 "Use the same bounds, columns and memory for both."
             )
-        self._add(other.raw_counts, other.raw_sums)
+        self.raw_counts += other.raw_counts
+        self.raw_sums += other.raw_sums
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All there is, for a file."""
@@ -78,9 +88,10 @@ class LeafTable:
             mine[:] = theirs
         return made
 
-    def _add(self, raw_counts: Integers, raw_sums: Integers) -> None:
-        self.raw_counts += raw_counts
-        self.raw_sums += raw_sums
+    def _of(self, raw_counts: Integers, raw_sums: Integers) -> Self:
+        made = copy(self)
+        made.raw_counts, made.raw_sums = raw_counts, raw_sums
+        return made
 
 
 def table_bytes(depth: int, n_columns: int) -> int:
