@@ -60,7 +60,10 @@ def _ratio(k: int, d: int, n: int, epsilon: float, seed: int) -> float:
     from kveil.research.local_table import cost, made_up
 
     rows, least = made_up(n, k, d, 100 + seed)
-    return cost(rows, LocalKMeans(k, epsilon=epsilon, radius=1.0, random_state=seed).fit(rows).cluster_centers_) / least
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = LocalKMeans(k, epsilon=epsilon, radius=1.0, random_state=seed).fit(rows)
+    return cost(rows, model.cluster_centers_) / least
 
 
 def _forecast(n: int, k: int, d: int, epsilon: float, cost: float = 0.0144) -> str:
