@@ -1,4 +1,4 @@
-"""`kveil reproduce highdim-figures`: plots and tables at tiny size, and what is refused before anything is computed."""
+"""`kveil reproduce`: plots and tables at tiny size, and what is refused before anything is computed."""
 
 from __future__ import annotations
 
@@ -102,3 +102,20 @@ def test_sizes_that_make_no_figure_are_bad_usage(kveil, tmp_path, arguments):
     outcome = kveil("reproduce", "highdim-figures", *arguments, "-o", tmp_path / "out")
     assert (outcome.code, outcome.out) == (2, "")
     assert not (tmp_path / "out").exists()
+
+
+def test_the_local_table_is_saved_and_json_matches_it(kveil, tmp_path):
+    outcome = kveil("reproduce", "local-table", "--quick", "--people", 800, "--runs", 1, "-o", tmp_path / "out", "--json")
+    assert (outcome.code, outcome.err) == (0, "")
+    told = json.loads(outcome.out)
+    assert told["files"] == ["local-800.svg", "results.csv", "results.md"]
+    with open(tmp_path / "out" / "results.csv", newline="", encoding="utf-8") as file:
+        saved = list(csv.DictReader(file))
+    assert [float(line["median_ratio"]) for line in saved] == [line["median_ratio"] for line in told["results"]]
+    assert {line["protocol"] for line in saved} == {"refine", "grid", "lae", "lma", "centres that saw no data"}
+    assert "local-800.svg" in {path.name for path in (tmp_path / "out").iterdir()}
+
+
+def test_a_local_table_never_overwrites(refused, tmp_path):
+    (tmp_path / "out").mkdir()
+    assert is_one_paragraph(refused(2, "reproduce", "local-table", "--quick", "-o", tmp_path / "out"))
