@@ -39,7 +39,7 @@ class Grid:
 
 def clustered(proxy: Proxy, k: int, rng: np.random.Generator) -> Outcome:
     """k centres of a proxy that lies among the points themselves, with the people of their cells."""
-    centres, padded = weighted_centres(proxy.points, proxy.weights, k, rng)
+    centres, padded = weighted_centres(proxy.points, proxy.shrunk, k, rng)
     owner = nearest(proxy.points, centres)
     cells = np.bincount(owner, minlength=k)
     return Outcome(

@@ -67,10 +67,10 @@ class Refine:
         seeds, spreads, lengths, padded = [], [], [], 0
         for query in done.queries:
             proxy = descend(answers, [query], self.terms, z=CUT, cap=MOST_LEAVES)
-            centres, padded = weighted_centres(proxy.points, proxy.weights, self.terms.k, rng)
+            centres, padded = weighted_centres(proxy.points, proxy.shrunk, self.terms.k, rng)
             seeds.append(centres)
-            spreads.append(spread(proxy.points, proxy.weights, centres))
-            lengths.append(spread(proxy.points, proxy.weights, np.zeros((1, centres.shape[1]))))
+            spreads.append(spread(proxy.points, proxy.shrunk, centres))
+            lengths.append(spread(proxy.points, proxy.shrunk, np.zeros((1, centres.shape[1]))))
         r = float(np.mean(spreads))
         if not self.is_wide:
             return self._residuals(2, seeds[0], max(LEAST_RHO, RHO_SPREADS * r), padded)
