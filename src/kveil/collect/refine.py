@@ -14,7 +14,7 @@ from math import ceil, hypot, sqrt
 
 import numpy as np
 
-from kveil.collect.centres import Moved, counted, moved, spread, weighted_centres
+from kveil.collect.centres import FEWEST, Moved, counted, moved, spread, weighted_centres
 from kveil.collect.grid import CUT, MOST_LEAVES, cell_query
 from kveil.collect.queries import Answers, Floats, Outcome, Query, Round, Terms, public_generator
 from kveil.collect.tree import descend
@@ -54,7 +54,7 @@ class Refine:
             return self._after_product(done, answers, rng)
         found = moved(answers, done.queries[0], np.arange(done.queries[0].n_keys, dtype=np.uint64), self.terms)
         if done.number == len(self.shares):
-            return self._outcome(found, int(done.state.get("padded", 0)))
+            return self._outcome(found, done.queries[0].rho or 1.0, int(done.state.get("padded", 0)))
         centres, padded = found.places, int(done.state.get("padded", 0))
         if self.is_wide:  # late selection: of more centres than are wanted, those that residuals confirm
             weights = np.where(found.counts >= found.sd_count, found.counts, 0.0)
@@ -117,12 +117,13 @@ class Refine:
         """Length of the noise in the mean of a cluster of equal share."""
         return found.sd_point * sqrt(self.terms.n_columns) * self.terms.k / max(1, found.received)
 
-    def _outcome(self, found: Moved, padded: int) -> Outcome:
+    def _outcome(self, found: Moved, rho: float, padded: int) -> Outcome:
         scale = self.terms.n / max(1, found.received)
-        fewest = np.maximum(found.counts, max(1.0, 0.05 * found.received / self.terms.k))
-        return Outcome(
-            found.places, counts=scale * found.counts, count_sd=scale * found.sd_count, sd=found.sd_point / fewest, padded=padded
-        )
+        sd = found.sd_point / np.maximum(found.counts, max(1.0, FEWEST * found.received / self.terms.k))
+        blurred = int((sd * sqrt(self.terms.n_columns) > rho / 2).sum())
+        notes = (f"noise_dominated: {blurred} of the centres are mostly noise",) if blurred else ()
+        counts, count_sd = scale * found.counts, scale * found.sd_count
+        return Outcome(found.places, counts=counts, count_sd=count_sd, sd=sd, padded=padded, notes=notes)
 
 
 def _single(value: float) -> float:

@@ -26,8 +26,8 @@ class Proxy:
 
     @property
     def shrunk(self) -> Floats:
-        """Weights to cluster by. A cell that noise lifted over the cut weighs that much too much, and would draw a centre if it is
-        far from all others; two deviations less hurt a real one little."""
+        """Weights to cluster by. A cell that noise lifted over the cut weighs that much too much, and would draw a centre if
+        it is far from all others; two deviations less hurt a real one little."""
         return np.maximum(self.weights - SHRINKAGE * self.sd, 0.1 * self.sd)
 
 
