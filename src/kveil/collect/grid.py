@@ -13,6 +13,7 @@ from kveil.errors import InvalidValue
 from kveil.partition.cells import PublicMap
 
 CUT, MOST_LEAVES = 2.5, 400  # standard deviations that a cell must reach; cells that are clustered at most
+MOST_GATHERED = 2  # columns; in three, blocks of cells that hold a tight cluster would blur it
 DEPTHS = {1: 6, 2: 8, 3: 12}
 FINE, FROM = 10, 20.0  # two columns: this depth, if a cluster of equal share then reaches the cut so many times
 
@@ -33,7 +34,8 @@ class Grid:
         return Round(1, (cell_query(0, one, self.depth, self.terms),))
 
     def next(self, done: Round, answers: Answers, seed: bytes) -> Outcome:
-        proxy = descend(answers, done.queries, self.terms, z=CUT, cap=MOST_LEAVES)
+        is_gathered = self.terms.n_columns <= MOST_GATHERED
+        proxy = descend(answers, done.queries, self.terms, z=CUT, cap=MOST_LEAVES, is_gathered=is_gathered)
         return clustered(proxy, self.terms.k, public_generator(seed, "solve"))
 
 
