@@ -13,9 +13,9 @@ from kveil.errors import InvalidValue
 from kveil.partition.cells import PublicMap
 
 CUT, MOST_LEAVES = 2.5, 400  # standard deviations that a cell must reach; cells that are clustered at most
-MOST_GATHERED = 2  # columns; in three, blocks of cells that hold a tight cluster would blur it
 DEPTHS = {1: 6, 2: 8, 3: 12}
-FINE, FROM = 10, 20.0  # two columns: this depth, if a cluster of equal share then reaches the cut so many times
+FROM = 20.0  # times that a cluster of equal share reaches the cut, if noise is low: blocks of cells are looked at, too
+FINE = 10  # two columns: this depth, if noise is low even so
 
 
 class Grid:
@@ -34,7 +34,7 @@ class Grid:
         return Round(1, (cell_query(0, one, self.depth, self.terms),))
 
     def next(self, done: Round, answers: Answers, seed: bytes) -> Outcome:
-        is_gathered = self.terms.n_columns <= MOST_GATHERED
+        is_gathered = detectability(self.terms, self.depth) >= FROM  # else noise in blocks does more harm than they do good
         proxy = descend(answers, done.queries, self.terms, z=CUT, cap=MOST_LEAVES, is_gathered=is_gathered)
         return clustered(proxy, self.terms.k, public_generator(seed, "solve"))
 
