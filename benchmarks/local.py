@@ -111,7 +111,7 @@ def _without_privacy(rows: np.ndarray, k: int) -> tuple[float, float]:
     """Mean cost of k-means, and of the mean alone."""
     from sklearn.cluster import KMeans
 
-    return _cost(rows, KMeans(k, n_init=10, random_state=0).fit(rows).cluster_centers_), _cost(rows, rows.mean(axis=0)[None])
+    return _cost(rows, KMeans(k, n_init=30, random_state=0).fit(rows).cluster_centers_), _cost(rows, rows.mean(axis=0)[None])
 
 
 def _cost(rows: np.ndarray, centres: np.ndarray) -> float:

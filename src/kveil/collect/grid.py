@@ -34,7 +34,8 @@ class Grid:
         return Round(1, (cell_query(0, one, self.depth, self.terms),))
 
     def next(self, done: Round, answers: Answers, seed: bytes) -> Outcome:
-        is_gathered = detectability(self.terms, self.depth) >= FROM  # else noise in blocks does more harm than they do good
+        # Else noise in blocks does more harm than they do good, as it does in three columns.
+        is_gathered = self.terms.n_columns <= 2 and detectability(self.terms, self.depth) >= FROM
         proxy = descend(answers, done.queries, self.terms, z=CUT, cap=MOST_LEAVES, is_gathered=is_gathered)
         return clustered(proxy, self.terms.k, public_generator(seed, "solve"))
 
