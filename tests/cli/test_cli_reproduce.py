@@ -1,4 +1,4 @@
-"""`kveil reproduce highdim-figures`: plots and tables at tiny size, and what is refused before anything is computed."""
+"""`kveil reproduce`: plots and tables at tiny size, and what is refused before anything is computed."""
 
 from __future__ import annotations
 
@@ -132,3 +132,20 @@ class TestKvariates:
     def test_what_is_at_the_place_already_stays(self, refused, tmp_path):
         (tmp_path / "out").write_text("mine")
         assert "Choose another place with -o" in refused(2, "reproduce", "kvariates-figures", *TINY, "-o", tmp_path / "out")
+
+
+def test_the_local_table_is_saved_and_json_matches_it(kveil, tmp_path):
+    outcome = kveil("reproduce", "local-table", "--quick", "--people", 800, "--runs", 1, "-o", tmp_path / "out", "--json")
+    assert (outcome.code, outcome.err) == (0, "")
+    told = json.loads(outcome.out)
+    assert told["files"] == ["local-800.svg", "results.csv", "results.md"]
+    with open(tmp_path / "out" / "results.csv", newline="", encoding="utf-8") as file:
+        saved = list(csv.DictReader(file))
+    assert [float(line["median_ratio"]) for line in saved] == [line["median_ratio"] for line in told["results"]]
+    assert {line["protocol"] for line in saved} == {"refine", "grid", "lae", "lma", "centres that saw no data"}
+    assert "local-800.svg" in {path.name for path in (tmp_path / "out").iterdir()}
+
+
+def test_a_local_table_never_overwrites(refused, tmp_path):
+    (tmp_path / "out").mkdir()
+    assert is_one_paragraph(refused(2, "reproduce", "local-table", "--quick", "-o", tmp_path / "out"))

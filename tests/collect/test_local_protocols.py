@@ -195,3 +195,10 @@ def test_an_unknown_protocol_is_refused():
         build("naive", Terms(10, 2, 2, Fraction(1)), b"")
     with pytest.raises(InvalidValue, match="at least 1"):
         Terms(0, 2, 2, Fraction(1))
+
+
+def test_an_outcome_says_when_its_centres_are_mostly_noise():
+    points, _ = mixture(60_000, 3, 5, 2)
+    assert ran("refine", points, 3, 4, 1).outcome.notes == ()
+    (note,) = ran("refine", points[:300], 3, "1/10", 1).outcome.notes
+    assert note.startswith("noise_dominated: 3 of the centres")

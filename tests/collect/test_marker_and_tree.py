@@ -6,7 +6,7 @@ from math import log2
 import numpy as np
 import pytest
 
-from kveil.collect import bitstogram
+from kveil.collect import bitstogram, oracles
 from kveil.collect.answers import Drawn, Foreseen
 from kveil.collect.device import reports
 from kveil.collect.grid import cell_query
@@ -121,6 +121,24 @@ def test_where_nothing_stands_out_the_middle_of_the_root_is_the_proxy():
     proxy = descend(empty, [cell_query(0, PLAIN, 8, terms)], terms, z=2.5, cap=8)
     assert proxy.points.tolist() == [[0.0, 0.0]]
     assert proxy.weights.tolist() == [100.0]
+
+
+def test_cells_of_which_none_stands_out_alone_count_as_a_block():
+    """Half of people at one place, half over some 14 cells, none of which reaches a cut of 5 %."""
+    rng = np.random.default_rng(0)
+    n, terms = 20_000, Terms(20_000, 2, 2, Fraction(4))
+    points = np.vstack([np.tile([-0.5, -0.5], (n // 2, 1)), rng.uniform(0.01, 0.7, (n // 2, 2))])
+    query = cell_query(0, PLAIN, 8, terms)
+    cut = 0.05 * n / (threshold(1.0, 1.0, 256) * np.sqrt(n * oracles.variance(query.kind, query.M, terms.epsilon)))
+    alone = descend(Told(points), [query], terms, z=cut, cap=400)
+    assert alone.weights == pytest.approx([n / 2])
+    both = descend(Told(points), [query], terms, z=cut, cap=400, is_gathered=True)
+    assert both.weights.sum() == pytest.approx(n, rel=0.1)
+    assert (both.shared[0], both.shared[1:].min() > 1) == (1.0, True)
+    spread_out = both.points[1:].T @ both.weights[1:] / both.weights[1:].sum()
+    assert spread_out == pytest.approx([0.355, 0.355], abs=3 / 32)
+    assert (both.shrunk < both.weights).all()
+    assert both.shrunk[1:].sum() > 0.6 * n / 2, "a block is lowered by its own deviation, not by that of every cell"
 
 
 def test_the_cut_grows_with_the_number_of_candidates():

@@ -9,6 +9,7 @@ from scipy.stats import beta
 
 from kveil.collect import device, vector
 from kveil.collect.answers import Drawn, Foreseen, foreseen_words
+from kveil.collect.centres import reported_length
 from kveil.collect.encoding import directions
 from kveil.collect.queries import Query
 from kveil.kernel.loss import response_weights
@@ -195,3 +196,19 @@ def test_a_zero_vector_has_the_first_axis_and_a_fair_sign():
     assert abs(units[:, 0].sum()) < 6 * sqrt(4000)
     full = directions(np.tile([0.0, 1.0, 0.0], (4000, 1)), seeds)
     assert (full == [0.0, 1.0, 0.0]).all()
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("length", [0.0, 0.3, 0.7, 1.0])
+def test_noise_tells_how_long_the_reported_points_are(length):
+    """A deviation of the share is below 0.004, and 8 of them move each of these lengths by less than is allowed."""
+    n, d, epsilon, rng = 40_000, 5, Fraction(4), np.random.default_rng()
+    points = np.zeros((n, d))
+    points[:, 1] = 0.5 * length
+    query = signed_query(epsilon, d, np.zeros((1, d)), rho=0.5)
+    told = vector.released(
+        Foreseen({0: points}, epsilon, rng).sums(query, np.zeros(1, dtype=np.uint64)), vector.codebook(d + 1, epsilon)
+    )
+    found = reported_length(float(told.sd[d]) ** 2 / n, n, vector.codebook(d + 1, epsilon))
+    assert length - 0.12 <= found <= length + 0.15
+    assert reported_length(0.0, n, vector.codebook(d + 1, epsilon)) == 1.0

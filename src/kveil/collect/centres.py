@@ -41,6 +41,7 @@ class Moved:
     """What a vector query told of each key: where its people are, how many of those who answered, and how sure that is.
 
     sd_point: of a coordinate of a sum; sd_count: of a count; both in people of this query.
+    left: about how far people are from the places, noise of these aside.
     """
 
     places: Floats
@@ -48,11 +49,7 @@ class Moved:
     sd_point: float
     sd_count: float
     received: int
-
-    @property
-    def noise(self) -> float:
-        """Length of the noise in the mean of a cluster of equal share."""
-        return self.sd_point * sqrt(self.places.shape[1])
+    left: float
 
 
 def counted(answers: Answers, query: Query, keys: Keys, terms: Terms) -> tuple[Floats, float]:
@@ -65,15 +62,33 @@ def counted(answers: Answers, query: Query, keys: Keys, terms: Terms) -> tuple[F
 def moved(answers: Answers, query: Query, keys: Keys, terms: Terms, *, pull: bool = True, hemisphere: bool = False) -> Moved:
     """Each key's base, moved by the mean of its vectors: pulled back by as much as noise explains, and at most by rho."""
     d, rho = terms.n_columns, query.rho or 1.0
-    told = vector.released(answers.sums(query, keys), vector.codebook(d + 1, terms.epsilon, hemisphere=hemisphere))
+    book = vector.codebook(d + 1, terms.epsilon, hemisphere=hemisphere)
+    told = vector.released(answers.sums(query, keys), book)
     received = answers.received(query)
     sums, counts = rho * told.sums[:, :d] / sqrt(SHARE_OF_POINT), told.sums[:, d] / sqrt(SHARE_OF_COUNT)
     sd_point = rho * sqrt(float((told.sd[:d] ** 2).mean()) / SHARE_OF_POINT)
     squares = np.maximum((sums**2).sum(axis=1), 1e-300)
     kept = np.maximum(0.0, 1 - d * sd_point**2 / squares)  # James-Stein, positive part: a step of noise alone is no step
-    kept = kept if pull else np.ones(len(keys))
-    steps = sums / np.maximum(counts, max(FEWEST * received / query.n_keys, 1e-9))[:, None] * kept[:, None]
+    people = np.maximum(counts, max(FEWEST * received / query.n_keys, 1e-9))
+    explained = float((kept * squares / people).sum()) / max(1, received)  # mean squared length that the steps take away
+    steps = sums / people[:, None] * (kept if pull else np.ones(len(keys)))[:, None]
     lengths = np.linalg.norm(steps, axis=1)
     steps *= (np.minimum(lengths, rho) / np.maximum(lengths, 1e-300))[:, None]
     places = into_ball(bases(query, keys, d) + steps)
-    return Moved(places, counts, sd_point, float(told.sd[d]) / sqrt(SHARE_OF_COUNT), received)
+    before = rho * reported_length(float(told.sd[d]) ** 2 / max(1, received), received, book)
+    left = sqrt(max(before**2 - explained, before**2 / 4))
+    return Moved(places, counts, sd_point, float(told.sd[d]) / sqrt(SHARE_OF_COUNT), received, left)
+
+
+def reported_length(square: float, received: int, book: vector.Codebook) -> float:
+    """Typical length of the points in reports, over rho, from the mean square of their count coordinates alone.
+
+    Noise is longer along the released vector (t2) than across it, so the mean square tells how much the vectors point along the
+    count's axis: 0.2/(0.2 + 0.8 s**2) of their squared length, for points of length s. Two deviations are taken off, so where
+    reports tell little, points count as long. Nobody is asked anything for it.
+    """
+    across = (1 / book.m**2 - book.along) / (book.dim - 1)
+    contrast = book.along - across
+    deviation = 1.5 * book.variance / sqrt(max(1, received)) / contrast
+    share = min(1.0, max(SHARE_OF_COUNT, (square - across) / contrast - 2 * deviation))
+    return sqrt(SHARE_OF_COUNT / SHARE_OF_POINT * (1 / share - 1))

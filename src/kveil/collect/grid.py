@@ -14,7 +14,8 @@ from kveil.partition.cells import PublicMap
 
 CUT, MOST_LEAVES = 2.5, 400  # standard deviations that a cell must reach; cells that are clustered at most
 DEPTHS = {1: 6, 2: 8, 3: 12}
-FINE, FROM = 10, 20.0  # two columns: this depth, if a cluster of equal share then reaches the cut so many times
+FROM = 20.0  # times that a cluster of equal share reaches the cut, if noise is low: blocks of cells are looked at, too
+FINE = 10  # two columns: this depth, if noise is low even so
 
 
 class Grid:
@@ -33,13 +34,15 @@ class Grid:
         return Round(1, (cell_query(0, one, self.depth, self.terms),))
 
     def next(self, done: Round, answers: Answers, seed: bytes) -> Outcome:
-        proxy = descend(answers, done.queries, self.terms, z=CUT, cap=MOST_LEAVES)
+        # Else noise in blocks does more harm than they do good, as it does in three columns.
+        is_gathered = self.terms.n_columns <= 2 and detectability(self.terms, self.depth) >= FROM
+        proxy = descend(answers, done.queries, self.terms, z=CUT, cap=MOST_LEAVES, is_gathered=is_gathered)
         return clustered(proxy, self.terms.k, public_generator(seed, "solve"))
 
 
 def clustered(proxy: Proxy, k: int, rng: np.random.Generator) -> Outcome:
     """k centres of a proxy that lies among the points themselves, with the people of their cells."""
-    centres, padded = weighted_centres(proxy.points, proxy.weights, k, rng)
+    centres, padded = weighted_centres(proxy.points, proxy.shrunk, k, rng)
     owner = nearest(proxy.points, centres)
     cells = np.bincount(owner, minlength=k)
     return Outcome(

@@ -52,7 +52,7 @@ class Lma:
         proxy = descend(answers, cells, self.terms, z=CUT, cap=LEAVES_PER_CENTRE * k)
         if not self.is_wide:
             return clustered(proxy, k, rng)
-        centres, padded = weighted_centres(proxy.points, proxy.weights, k, rng)
+        centres, padded = weighted_centres(proxy.points, proxy.shrunk, k, rng)
         means, counts, sd = self._means(answers, done.queries[-1], centres)
         return Outcome(means, counts=counts, count_sd=sd, padded=padded)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import sqrt
+from math import exp, sqrt
 from typing import Literal
 
 import numpy as np
@@ -30,7 +30,7 @@ COST = 0.0144  # mean squared distance to the centre, over the squared radius of
 GRID_FIT = 5.0  # a grid's excess is about (GRID_FIT / detectability)**2
 GRID_WARN, GRID_REFUSE = 4.0, 1.5
 FINE_3D = 6.0  # three columns: a grid from this detectability on
-GOOD, FAIR, POOR, HOPELESS = 250.0, 100.0, 30.0, 8.0  # quality n/(D k^2 V) of "refine"
+GOOD, POOR, BAD, HOPELESS = 250.0, 100.0, 30.0, 8.0  # quality n/(D k^2 V) of "refine"
 SMALL_CLUSTER = 0.02  # share of people that LAE's buckets are meant to find
 BUCKET_CUT = 3.5
 
@@ -86,7 +86,7 @@ def plan(
     cost: a guess, from public knowledge, of the mean squared distance to the nearest centre over the squared radius.
 
     >>> plan(1_000_000, 8, 10, 1).protocol, round(plan(1_000_000, 8, 10, 1).ratio, 1)
-    ('refine', 1.3)
+    ('refine', 1.1)
     >>> plan(1_000, 8, 10, 1).refusal is None
     False
     """
@@ -159,11 +159,16 @@ def _outlook(terms: Terms, name: str, built: LocalProtocol, cost: float) -> tupl
 
 
 def _residual_excess(terms: Terms, built: LocalProtocol, cost: float) -> float:
-    """Noise in means of residuals; what a round of shrinkage towards the round before leaves of it is about half."""
-    d = min(refine.IMAGE, terms.n_columns)
-    cell = side(refine.DEPTHS.get(terms.n_columns, refine.DEPTH) // d)
-    rho = min(1.0, max(refine.LEAST_RHO, refine.RHO_SPREADS * sqrt(cost + d * cell**2 / 12)))
-    return rho**2 / (2 * 0.8 * built.shares[-1] * cost * quality_of_means(terms))
+    """Noise in means of residuals, and clusters that were never seen; fitted to medians of 25 places."""
+    q = quality_of_means(terms)
+    if terms.n_columns < refine.IMAGE:  # one round of residuals, cut by the spread of cells
+        cell = side(refine.DEPTHS[terms.n_columns] // terms.n_columns)
+        rho = min(1.0, max(refine.LEAST_RHO, refine.RHO_SPREADS * sqrt(cost + terms.n_columns * cell**2 / 12)))
+        return rho**2 / (2 * 0.8 * built.shares[-1] * cost * q)
+    scale = COST / cost
+    seen = 8 / (terms.k**2 * min_detectable(terms, built))
+    raw = 8 / q + scale * (560 / q**2 + 13 * exp(-seen / 0.9))
+    return raw / (1 + raw / (25 * scale))  # about what centres cost that saw no data
 
 
 def _bucket_people(terms: Terms, built: LocalProtocol) -> float:
@@ -191,14 +196,10 @@ def _judged(terms: Terms, name: str, quality: float) -> tuple[tuple[str, ...], s
             ), f"{few}: no cluster would stand out. {more}"
         return (("noise_dominated: clusters of equal share hardly stand out.",) if m < GRID_WARN else ()), None
     if quality < HOPELESS:
-        return (
-            "noise_dominated: centres that look at no data may do better.",
-        ), f"{few}: expect 12 times the cost or more. {more}"
-    if quality < POOR:
-        return ("noise_dominated: expect 4 to 12 times the cost without privacy.",), None
-    if quality < FAIR:
-        return ("noise_dominated: expect 2 to 4 times the cost without privacy.",), None
-    return (("expect 1.2 to 2 times the cost without privacy.",) if quality < GOOD else ()), None
+        return ("noise_dominated: centres that saw no data may do better.",), f"{few}: expect many times the cost. {more}"
+    if quality < BAD:
+        return ("noise_dominated: expect several times the cost without privacy, and whole clusters to be missed.",), None
+    return (("noise_dominated: expect a good deal more than the cost without privacy.",) if quality < POOR else ()), None
 
 
 def as_table(forecast: LocalPlan) -> list[tuple[str, str]]:

@@ -3,22 +3,23 @@
 From 5 columns on there are four rounds. Two random images of 4 dimensions give k seeds each; the pair of nearest seeds is a
 key, so that clusters which collide in one image are told apart by the other. Means of the points of each key, relative to where
 the images place it, give 1.5 k centres; means of residuals move them, the best k are kept, and residuals move those once
-more. The noise of a mean follows the length of what is reported, so residuals are cut to a radius that follows what is known.
+more. The noise of a mean follows the length that reports are cut to, and that follows what is known: how far points can be from
+where two images place them, then how long the vectors of the round before were, which their noise itself tells.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from math import ceil, sqrt
+from math import ceil, hypot, sqrt
 
 import numpy as np
 
-from kveil.collect.centres import Moved, counted, moved, spread, weighted_centres
+from kveil.collect.centres import FEWEST, Moved, counted, moved, spread, weighted_centres
 from kveil.collect.grid import CUT, MOST_LEAVES, cell_query
 from kveil.collect.queries import Answers, Floats, Outcome, Query, Round, Terms, public_generator
 from kveil.collect.tree import descend
 from kveil.collect.vector import codebook
-from kveil.partition.cells import PublicMap, joint_lift, random_frames, random_shift
+from kveil.partition.cells import PublicMap, joint_lift, random_frames, random_shift, side
 
 IMAGE = 4  # dimensions of an image
 DEPTH = 12
@@ -26,7 +27,8 @@ DEPTHS = {1: 6, 2: 8, 3: 9, 4: 12}
 FEW_COLUMNS = {1: (0.7, 0.3), 2: (0.7, 0.3), 3: (0.7, 0.3), 4: (0.5, 0.25, 0.25)}
 MANY_COLUMNS = (0.2, 0.3, 0.25, 0.25)
 OVERSEEDING = 1.5
-LEAST_RHO, RHO_SPREADS = 0.15, 2.5
+LEAST_RHO, RHO_SPREADS = 0.15, 2.5  # before any vector was reported: by the spread of cells
+SHORTEST_RHO, RHO_LENGTHS = 0.05, 1.25  # else: by the typical length of what will be reported
 
 
 class Refine:
@@ -52,33 +54,36 @@ class Refine:
             return self._after_product(done, answers, rng)
         found = moved(answers, done.queries[0], np.arange(done.queries[0].n_keys, dtype=np.uint64), self.terms)
         if done.number == len(self.shares):
-            return self._outcome(found, int(done.state.get("padded", 0)))
+            return self._outcome(found, done.queries[0].rho or 1.0, int(done.state.get("padded", 0)))
         centres, padded = found.places, int(done.state.get("padded", 0))
         if self.is_wide:  # late selection: of more centres than are wanted, those that residuals confirm
             weights = np.where(found.counts >= found.sd_count, found.counts, 0.0)
             weights = weights if (weights > 0).any() else np.ones(len(weights))
             centres, padded = weighted_centres(found.places, weights, self.terms.k, rng)
-        return self._residuals(done.number + 1, centres, done.state["spread"], self._noise(found), padded)
+        return self._residuals(done.number + 1, centres, self._radius_after(found), padded)
 
     def _after_images(self, done: Round, answers: Answers, rng: np.random.Generator) -> Round:
         """Seeds in each image; in few columns these are centres already."""
-        seeds, spreads, padded = [], [], 0
+        seeds, spreads, lengths, padded = [], [], [], 0
         for query in done.queries:
             proxy = descend(answers, [query], self.terms, z=CUT, cap=MOST_LEAVES)
-            centres, padded = weighted_centres(proxy.points, proxy.weights, self.terms.k, rng)
+            centres, padded = weighted_centres(proxy.points, proxy.shrunk, self.terms.k, rng)
             seeds.append(centres)
-            spreads.append(spread(proxy.points, proxy.weights, centres))
+            spreads.append(spread(proxy.points, proxy.shrunk, centres))
+            lengths.append(spread(proxy.points, proxy.shrunk, np.zeros((1, centres.shape[1]))))
         r = float(np.mean(spreads))
         if not self.is_wide:
-            return self._residuals(2, seeds[0], r, 0.0, padded)
+            return self._residuals(2, seeds[0], max(LEAST_RHO, RHO_SPREADS * r), padded)
         maps = tuple(query.maps[0] for query in done.queries)
+        unseen = max(0.0, 1 - 2 * IMAGE / self.terms.n_columns) * float(np.mean(np.square(lengths)))  # by either image
+        rho = _single(min(1.0, RHO_LENGTHS * sqrt(unseen + r**2 + IMAGE * side(DEPTH // IMAGE) ** 2 / 12)))
         query = self._vector(
             Query(
-                id=0, kind="vec", M=2, kappa=1, key_rule="product", maps=maps, rho=1.0,
+                id=0, kind="vec", M=2, kappa=1, key_rule="product", maps=maps, rho=rho,
                 centres=tuple(some.astype(np.float32) for some in seeds), lift=joint_lift([one.axes for one in maps]),
             )
         )  # fmt: skip
-        return Round(2, (query,), {"spread": r})
+        return Round(2, (query,))
 
     def _after_product(self, done: Round, answers: Answers, rng: np.random.Generator) -> Round:
         """Centres from the keys that have people. All keys are counted; only those are decoded in full."""
@@ -92,13 +97,17 @@ class Refine:
         weights = np.maximum(found.counts, 1e-9)
         wanted = min(ceil(OVERSEEDING * k), len(kept))
         centres, padded = weighted_centres(found.places, weights, max(wanted, k), rng)
-        return self._residuals(3, centres, done.state["spread"], self._noise(found), padded)
+        return self._residuals(3, centres, self._radius_after(found), padded)
 
-    def _residuals(self, number: int, centres: Floats, r: float, noise: float, padded: int) -> Round:
-        """A round of residuals around centres, cut to where nearly all people are."""
-        rho = float(np.float32(min(1.0, max(LEAST_RHO, RHO_SPREADS * r + noise))))
-        query = Query(id=0, kind="vec", M=2, kappa=1, key_rule="nearest", centres=(centres.astype(np.float32),), rho=rho)
-        return Round(number, (self._vector(query),), {"spread": r, "padded": padded})
+    def _residuals(self, number: int, centres: Floats, rho: float, padded: int) -> Round:
+        """A round of residuals around centres, cut to a radius: noise is as long as that."""
+        some, radius = (centres.astype(np.float32),), _single(min(1.0, rho))
+        query = Query(id=0, kind="vec", M=2, kappa=1, key_rule="nearest", centres=some, rho=radius)
+        return Round(number, (self._vector(query),), {"padded": padded})
+
+    def _radius_after(self, found: Moved) -> float:
+        """Where people are around centres that were just moved: as far as they are left, and as the centres are off by noise."""
+        return max(SHORTEST_RHO, RHO_LENGTHS * hypot(found.left, min(self._noise(found), found.left / 2)))
 
     def _vector(self, query: Query) -> Query:
         book = codebook(self.terms.n_columns + 1, self.terms.epsilon)
@@ -108,9 +117,15 @@ class Refine:
         """Length of the noise in the mean of a cluster of equal share."""
         return found.sd_point * sqrt(self.terms.n_columns) * self.terms.k / max(1, found.received)
 
-    def _outcome(self, found: Moved, padded: int) -> Outcome:
+    def _outcome(self, found: Moved, rho: float, padded: int) -> Outcome:
         scale = self.terms.n / max(1, found.received)
-        fewest = np.maximum(found.counts, max(1.0, 0.05 * found.received / self.terms.k))
-        return Outcome(
-            found.places, counts=scale * found.counts, count_sd=scale * found.sd_count, sd=found.sd_point / fewest, padded=padded
-        )
+        sd = found.sd_point / np.maximum(found.counts, max(1.0, FEWEST * found.received / self.terms.k))
+        blurred = int((sd * sqrt(self.terms.n_columns) > rho / 2).sum())
+        notes = (f"noise_dominated: {blurred} of the centres are mostly noise",) if blurred else ()
+        counts, count_sd = scale * found.counts, scale * found.sd_count
+        return Outcome(found.places, counts=counts, count_sd=count_sd, sd=sd, padded=padded, notes=notes)
+
+
+def _single(value: float) -> float:
+    """As a manifest holds it."""
+    return float(np.float32(value))

@@ -166,7 +166,7 @@ class LocalKMeans(EuclideanClusterer):
                 "preset": self.preset,
                 "devices": self.devices,
             },
-            notes=("a simulation: one process held all rows", *forecast.warnings, *filling),
+            notes=("a simulation: one process held all rows", *forecast.warnings, *outcome.notes, *filling),
         )
         return self
 
