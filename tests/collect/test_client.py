@@ -2,7 +2,8 @@
 
 import os
 import sqlite3
-from datetime import UTC, date, datetime
+import warnings
+from datetime import UTC, date, datetime, timedelta, timezone
 from fractions import Fraction
 
 import numpy as np
@@ -24,7 +25,8 @@ STRANGE = {
     "zero": [0.0, 0.0], "inside": [0.3, -0.2], "edge": [1.0, 0.0], "outside": [30.0, 4.0], "NaN": [np.nan, 0.1],
     "infinity": [np.inf, 0], "huge": [1e308, -1e308], "tiny": [5e-324, 0], "None": None, "text": ["a", "b"], "three": [1, 2, 3],
     "empty": [], "a scalar": 7, "ragged": [[1], [2, 3]], "complex": [1j, 0], "objects": [object(), 1], "raises": lambda: 1 / 0,
-    "loads": lambda: [0.3, -0.2],
+    "loads": lambda: [0.3, -0.2], "complex array": np.array([1j, 0]), "wide": np.array([np.longdouble(1) * 1e308 * 10, 0]),
+    "minus zero": [-0.0, -0.0], "bytes": b"12345678", "huge whole": [10**400, 0], "rows": [[0.3, -0.2], [0.1, 0.1]],
 }  # fmt: skip
 
 
@@ -133,6 +135,81 @@ def test_no_point_makes_a_device_fail_or_send_another_length_or_use_other_random
                 client = make_device()  # of another cohort
             made.append((len(report), report[:20], client.history()[0].send_at, exact.entropy()._calls))
     assert all(one == made[0] for one in made)
+
+
+@pytest.mark.parametrize("point", STRANGE.values(), ids=STRANGE)
+def test_no_point_makes_a_device_warn(signed, point):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert isinstance(make_device().answer([signed], point), bytes)
+    assert told == []
+
+
+def test_a_round_that_lasts_until_the_end_of_the_calendar_is_answered(signed):
+    """The day after its last one does not exist: a device must not fail over it."""
+    client = make_device()
+    endless = forged(signed, lambda data: data.update(not_after="9999-12-31"))
+    assert isinstance(client.answer([endless], [0, 0]), bytes)
+    assert datetime(2030, 1, 5, 12, tzinfo=UTC) <= client.pending()[0].send_at
+
+
+@pytest.mark.parametrize("hour", [0, 12, 23])
+def test_the_last_second_of_a_round_may_be_drawn_and_none_after_it(signed, hour, monkeypatch):
+    now = datetime(2030, 1, 31, hour, 59, 59, 999, tzinfo=UTC)
+    client = make_device(clock=lambda: now)
+    for place, expected in (
+        (lambda n: n - 1, datetime(2030, 1, 31, 23, 59, 59, tzinfo=UTC)),
+        (lambda n: 0, now.replace(microsecond=0)),
+    ):
+        monkeypatch.setattr("kveil.collect.device.secret_below", place)
+        assert client._moment(date(2030, 1, 31)) == expected
+
+
+def test_days_are_counted_in_utc_whatever_zone_the_clock_has(signed):
+    """1 February in Auckland is 31 January in UTC, where the round is open still."""
+    auckland = timezone(timedelta(hours=13))
+    client = make_device(clock=lambda: datetime(2030, 2, 1, 8, tzinfo=auckland))
+    assert isinstance(client.answer([signed], [0, 0]), bytes)
+    assert client.history()[0].day == date(2030, 1, 31)
+    early = make_device(clock=lambda: datetime(2030, 1, 1, 8, tzinfo=auckland))
+    assert early.answer([signed], Unread()).why == "not now"
+
+
+def test_whoever_loads_a_point_cannot_answer_meanwhile(signed):
+    """A second answer within the first would end its transaction, and what was stored would count as refused."""
+    client, inner = make_device(), []
+
+    def load():
+        inner.append(client.answer([signed], [0.1, 0.1]))
+        return [0.5, 0.5]
+
+    report = client.answer([signed], load)
+    assert isinstance(report, bytes)
+    assert [told.why for told in inner] == ["budget"]
+    assert [spend.report for spend in client.history()] == [report]
+
+
+def test_the_file_alone_remembers_what_was_spent_without_its_log(signed, tmp_path):
+    """A process that is killed never closes its ledger; who then moves device.db alone must not move an empty one."""
+    client = make_device(tmp_path / "device.db")
+    report = client.answer([signed], [0.5, 0.5])
+    (tmp_path / "moved.db").write_bytes((tmp_path / "device.db").read_bytes())
+    moved = make_device(tmp_path / "moved.db")
+    assert [spend.report for spend in moved.history()] == [report]
+    assert moved.remaining() == 3
+    assert moved.answer([signed], Unread()) == report
+
+
+def test_a_ledger_that_is_closed_or_damaged_is_a_refusal_and_no_error_of_a_database(signed, tmp_path):
+    closed = make_device()
+    closed.close()
+    damaged = make_device(tmp_path / "device.db")
+    with sqlite3.connect(tmp_path / "device.db") as db:
+        db.execute("DROP TABLE rotation")
+    for client in (closed, damaged):
+        told = client.answer([signed], Unread())
+        assert isinstance(told, Refusal)
+        assert told.why == "budget"
 
 
 def test_a_device_that_was_given_scripted_noise_remembers_it(signed):
@@ -273,7 +350,8 @@ def test_keys_change_only_if_the_old_and_the_new_one_say_so(signed, tmp_path):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"key": "abc"}, {"key": None}, {"witnesses": ["x"]}, {"n_features": 0}, {"n_features": 1.5}, {"cap": 0}, {"cap": np.inf}],
+    [{"key": "abc"}, {"key": None}, {"witnesses": ["x"]}, {"witnesses": [KEY.public]},
+     {"n_features": 0}, {"n_features": 1.5}, {"cap": 0}, {"cap": np.inf}],
     ids=repr,
 )  # fmt: skip
 def test_a_client_that_cannot_work_is_not_made(wrong):

@@ -132,10 +132,14 @@ class LedgerFile:
         with self._lock:
             if os.getpid() != self._pid:
                 raise BudgetError("a fork copied this client: open its ledger anew in the new process. Nothing was drawn.")
+            if self._db.in_transaction:  # of this very thread: whoever loads a point may not answer meanwhile
+                raise BudgetError("the device's ledger is in use by whoever asks. Nothing was drawn.")
             try:
                 self._db.execute("BEGIN IMMEDIATE")
                 yield self._db
                 self._db.execute("COMMIT")
+                with suppress(sqlite3.Error):  # into the file itself: who moves it may forget its write-ahead log
+                    self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
             except sqlite3.Error:
                 raise BudgetError("the device's ledger is locked, full, unwritable or gone. Nothing was sent.") from None
             finally:
@@ -145,7 +149,10 @@ class LedgerFile:
     def rows(self, sql: str, *terms: Any) -> list[Any]:
         """What a query finds."""
         with self._lock:
-            return self._db.execute(sql, terms).fetchall()
+            try:
+                return self._db.execute(sql, terms).fetchall()
+            except sqlite3.Error:
+                raise BudgetError("the device's ledger is closed, damaged or gone. Nothing was sent.") from None
 
     def close(self) -> None:
         self._db.close()
