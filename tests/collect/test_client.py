@@ -288,6 +288,30 @@ def test_in_all_rounds_mode_the_sum_is_charged_at_once_and_every_round_is_answer
     collector.dispose()
 
 
+def test_all_rounds_together_never_favour_a_point_by_more_than_the_declared_total():
+    """Chances multiply over rounds: for every pair of points the ratio of a whole transcript stays within e**epsilon."""
+    collector = make_collector()
+    terms = {"protocol": "refine", "center": [0] * 4, "epsilon": 3, "mode": "all_rounds", "min_reports": 0}
+    collector.open(make_campaign(**terms), *OPEN)
+    (campaign,) = collector.campaigns()
+    rng = np.random.default_rng(1)
+    points = np.vstack([rng.uniform(-0.5, 0.5, (49, 4)), np.zeros((1, 4))])
+    people = [make_device(n_features=4) for _ in range(6)]
+    whole = [[Fraction(1)] * len(points) for _ in people]
+    for _ in range(3):
+        chain = collector.manifests(campaign)
+        manifest = Manifest.from_bytes(chain[-1].body)
+        for place, client in enumerate(people):
+            told = chances(manifest, client.answer(chain, points[place]), points)
+            whole[place] = [before * now for before, now in zip(whole[place], told, strict=True)]
+        collector.close(campaign)
+        collector.next_manifest(campaign, *OPEN)
+    a, b = response_weights(Fraction(1))
+    worst = max(max(law) / min(law) for law in whole)
+    assert Fraction(a, b) < worst <= Fraction(a, b) ** 3 <= Fraction(response_weights(Fraction(3))[0] + 1, b)
+    collector.dispose()
+
+
 def test_rows_of_the_ledger_are_neither_changed_nor_deleted(signed, tmp_path):
     path = tmp_path / "device.db"
     client = make_device(path)

@@ -195,3 +195,11 @@ def test_a_zero_vector_has_the_first_axis_and_a_fair_sign():
     assert abs(units[:, 0].sum()) < 6 * sqrt(4000)
     full = directions(np.tile([0.0, 1.0, 0.0], (4000, 1)), seeds)
     assert (full == [0.0, 1.0, 0.0]).all()
+
+
+@pytest.mark.parametrize(("epsilon", "in_sum", "in_count"), [(1, 9.2, 18), (4, 2.5, 5)])
+def test_how_much_one_lie_can_move_is_what_the_page_says(epsilon, in_sum, in_count):
+    """A report is worth 1/m of a codeword, in a sum of 10 columns and a one for counting, which share it as 0.8 and 0.2."""
+    worth = 1 / vector.codebook(11, Fraction(epsilon)).m
+    assert worth / np.sqrt(0.8) == pytest.approx(in_sum, abs=0.06)
+    assert worth / np.sqrt(0.2) == pytest.approx(in_count, abs=0.5)

@@ -49,7 +49,8 @@ class LocalClient:
     Neighbours:   any two points of the same person.
     Sensitivity:  see `kernel.response.subset_select`: the point only decides which values a report prefers.
     Cost:         epsilon of the manifest, once a campaign, on the ledger before a report leaves; at most `cap` in 365 days.
-    Not covered:  who sends, from where and when; running time; a ledger file that is copied, restored or edited.
+    Not covered:  who sends, from where and when; running time; a ledger file that is copied, restored or edited; a clock that
+                  runs ahead, by which what was spent seems older than it is.
 
     key: the collector's public key, pinned: shipped with the application or given out of band.
     witnesses: keys that must have signed every manifest too, so that all devices are shown the same one.
@@ -102,6 +103,8 @@ class LocalClient:
                 spend, is_new = self._paid(manifest, domain, point)
                 if is_new:
                     self._ledger.insert(db, spend)
+            if is_new:
+                self._ledger.file.settle()
             return spend.report
         except _Refused as no:
             return no.refusal

@@ -138,13 +138,16 @@ class LedgerFile:
                 self._db.execute("BEGIN IMMEDIATE")
                 yield self._db
                 self._db.execute("COMMIT")
-                with suppress(sqlite3.Error):  # into the file itself: who moves it may forget its write-ahead log
-                    self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
             except sqlite3.Error:
                 raise BudgetError("the device's ledger is locked, full, unwritable or gone. Nothing was sent.") from None
             finally:
                 if self._db.in_transaction:
                     self._db.rollback()
+
+    def settle(self) -> None:
+        """Copy what is committed from the write-ahead log into the file itself: whoever moves that may forget the log."""
+        with self._lock, suppress(sqlite3.Error):  # it is on the disk either way
+            self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def rows(self, sql: str, *terms: Any) -> list[Any]:
         """What a query finds."""
