@@ -372,6 +372,20 @@ def test_keys_change_only_if_the_old_and_the_new_one_say_so(signed, tmp_path):
     assert isinstance(client.answer([asked], [0, 0]), bytes)
 
 
+def test_two_collectors_that_share_a_cap_change_their_keys_without_each_other(tmp_path):
+    """One ledger, so that both draw on one cap; the serials of one collector say nothing about those of the other."""
+    keys = [SigningKey(bytes([i] * 32)) for i in range(5)]
+    path, day = tmp_path / "device.db", date(2030, 1, 1)
+    ours, theirs = make_device(path, key=keys[0].public), make_device(path, key=keys[1].public)
+    theirs.rotate(Rotation.make(keys[1], keys[2], 2**53 - 1, day))
+    for serial, (old, new) in enumerate([(0, 3), (3, 4), (4, 0)], 1):
+        ours.rotate(Rotation.make(keys[old], keys[new], serial, day))
+        assert (ours.key, theirs.key) == (keys[new].public, keys[2].public)
+    with pytest.raises(InvalidValue, match="older"):
+        ours.rotate(Rotation.make(keys[0], keys[3], 1, day))  # the key is back, and what it once signed is played again
+    assert ours.key == keys[0].public
+
+
 @pytest.mark.parametrize(
     "wrong",
     [{"key": "abc"}, {"key": None}, {"witnesses": ["x"]}, {"witnesses": [KEY.public]},
