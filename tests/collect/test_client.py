@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta, timezone
 from fractions import Fraction
 
@@ -14,7 +15,7 @@ from kveil import testing
 from kveil.collect.client import LocalClient, Refusal
 from kveil.collect.encoding import preferred
 from kveil.collect.keys import Rotation, SigningKey
-from kveil.collect.ledger import LedgerFile
+from kveil.collect.ledger import Book, LedgerFile, Spend
 from kveil.collect.manifest import Manifest
 from kveil.collect.report import Report, seeds
 from kveil.errors import InvalidValue, ManifestError
@@ -98,6 +99,44 @@ def test_what_was_spent_comes_back_after_365_days_and_not_by_turning_the_clock_b
         assert client.answer([later], Unread()).why == "budget"
     day[0] = datetime(2031, 1, 5, tzinfo=UTC)
     assert isinstance(client.answer([later], [0.5, 0.5]), bytes)
+
+
+def test_a_report_made_while_the_clock_was_behind_does_not_seem_older_than_the_one_before():
+    """Turned back by a year and then set right, the clock would forget at once what was spent meanwhile."""
+    asked = [open_campaign(name=name, epsilon=2) for name in ("first", "second", "third")]
+    first, second, third = (
+        forged(one, lambda data: data.update(not_before="2020-01-01", not_after="2040-01-31")) for one in asked
+    )
+    day = [datetime(2030, 1, 5, tzinfo=UTC)]
+    client = make_device(clock=lambda: day[0])
+    assert isinstance(client.answer([first], [0.5, 0.5]), bytes)
+    day[0] = datetime(2029, 1, 10, tzinfo=UTC)
+    assert isinstance(client.answer([second], [0.5, 0.5]), bytes)
+    assert [spend.day for spend in client.history()] == [date(2030, 1, 5)] * 2
+    day[0] = datetime(2030, 1, 20, tzinfo=UTC)
+    assert client.answer([third], Unread()).why == "budget"
+
+
+def test_many_at_once_never_spend_more_than_the_cap(tmp_path):
+    """Eight threads with a connection each, eight campaigns of epsilon 1, and a cap of 3."""
+    asked, path = [open_campaign(name=f"survey {place}") for place in range(8)], tmp_path / "device.db"
+    clients = [make_device(path, cap=3) for _ in asked]
+    with ThreadPoolExecutor(8) as pool:
+        told = list(pool.map(lambda client, one: client.answer([one], [0.1, 0.2]), clients, asked))
+    assert sum(isinstance(one, bytes) for one in told) == 3
+    assert {one.why for one in told if isinstance(one, Refusal)} == {"budget"}
+    assert clients[0].remaining() == 0
+    assert len(clients[0].history()) == 3
+
+
+def test_any_round_of_a_campaign_counts_as_its_one_answer():
+    """Cohorts that do not overlap stop a second question before; the ledger does not rely on that."""
+    day, moment = date(2030, 1, 5), datetime(2030, 1, 6, tzinfo=UTC)
+    spend = Spend("c", 1, "one_round", Fraction(1), "m", b"", "prepared", day, moment, True)
+    book = Book((spend,), day)
+    assert book.find("c", 2, "one_round") is spend
+    assert book.find("c", 2, "all_rounds") is None
+    assert book.find("d", 1, "one_round") is None
 
 
 def test_a_device_whose_ledger_was_lost_stays_quiet_for_a_year(signed, tmp_path):
@@ -316,6 +355,7 @@ def test_rows_of_the_ledger_are_neither_changed_nor_deleted(signed, tmp_path):
     path = tmp_path / "device.db"
     client = make_device(path)
     client.answer([signed], [0.5, 0.5])
+    assert client._ledger.file.rows("PRAGMA synchronous") == [(2,)], "FULL: a commit is on the disk before a report leaves"
     db = sqlite3.connect(path, isolation_level=None)
     assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     attacks = [
