@@ -49,6 +49,15 @@ def test_other_texts_of_a_value_are_refused(text):
         canonical.loads(text)
 
 
+def test_a_text_of_millions_of_tiny_values_is_refused_unread():
+    """16 MB of empty lists would take half a gigabyte, before any signature is looked at."""
+    most = canonical.MOST_ENTRIES
+    for entry in (b"[]", b"{}", b'""', b"0"):
+        with pytest.raises(InvalidValue, match="entries"):
+            canonical.loads(b"[" + (entry + b",") * most + entry + b"]")
+    assert len(canonical.loads(b"[" + b"0," * (most - 1) + b"0]")) == most
+
+
 def test_oversized_and_non_bytes_are_refused_unread():
     for text in (b" " * (canonical.MOST_BYTES + 1), "{}", None, 5):
         with pytest.raises(InvalidValue):

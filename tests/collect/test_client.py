@@ -2,7 +2,9 @@
 
 import os
 import sqlite3
-from datetime import UTC, date, datetime
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime, timedelta, timezone
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +15,7 @@ from kveil import testing
 from kveil.collect.client import LocalClient, Refusal
 from kveil.collect.encoding import preferred
 from kveil.collect.keys import Rotation, SigningKey
-from kveil.collect.ledger import LedgerFile
+from kveil.collect.ledger import Book, LedgerFile, Spend
 from kveil.collect.manifest import Manifest
 from kveil.collect.report import Report, seeds
 from kveil.errors import InvalidValue, ManifestError
@@ -24,7 +26,8 @@ STRANGE = {
     "zero": [0.0, 0.0], "inside": [0.3, -0.2], "edge": [1.0, 0.0], "outside": [30.0, 4.0], "NaN": [np.nan, 0.1],
     "infinity": [np.inf, 0], "huge": [1e308, -1e308], "tiny": [5e-324, 0], "None": None, "text": ["a", "b"], "three": [1, 2, 3],
     "empty": [], "a scalar": 7, "ragged": [[1], [2, 3]], "complex": [1j, 0], "objects": [object(), 1], "raises": lambda: 1 / 0,
-    "loads": lambda: [0.3, -0.2],
+    "loads": lambda: [0.3, -0.2], "complex array": np.array([1j, 0]), "wide": np.array([np.longdouble(1) * 1e308 * 10, 0]),
+    "minus zero": [-0.0, -0.0], "bytes": b"12345678", "huge whole": [10**400, 0], "rows": [[0.3, -0.2], [0.1, 0.1]],
 }  # fmt: skip
 
 
@@ -98,6 +101,44 @@ def test_what_was_spent_comes_back_after_365_days_and_not_by_turning_the_clock_b
     assert isinstance(client.answer([later], [0.5, 0.5]), bytes)
 
 
+def test_a_report_made_while_the_clock_was_behind_does_not_seem_older_than_the_one_before():
+    """Turned back by a year and then set right, the clock would forget at once what was spent meanwhile."""
+    asked = [open_campaign(name=name, epsilon=2) for name in ("first", "second", "third")]
+    first, second, third = (
+        forged(one, lambda data: data.update(not_before="2020-01-01", not_after="2040-01-31")) for one in asked
+    )
+    day = [datetime(2030, 1, 5, tzinfo=UTC)]
+    client = make_device(clock=lambda: day[0])
+    assert isinstance(client.answer([first], [0.5, 0.5]), bytes)
+    day[0] = datetime(2029, 1, 10, tzinfo=UTC)
+    assert isinstance(client.answer([second], [0.5, 0.5]), bytes)
+    assert [spend.day for spend in client.history()] == [date(2030, 1, 5)] * 2
+    day[0] = datetime(2030, 1, 20, tzinfo=UTC)
+    assert client.answer([third], Unread()).why == "budget"
+
+
+def test_many_at_once_never_spend_more_than_the_cap(tmp_path):
+    """Eight threads with a connection each, eight campaigns of epsilon 1, and a cap of 3."""
+    asked, path = [open_campaign(name=f"survey {place}") for place in range(8)], tmp_path / "device.db"
+    clients = [make_device(path, cap=3) for _ in asked]
+    with ThreadPoolExecutor(8) as pool:
+        told = list(pool.map(lambda client, one: client.answer([one], [0.1, 0.2]), clients, asked))
+    assert sum(isinstance(one, bytes) for one in told) == 3
+    assert {one.why for one in told if isinstance(one, Refusal)} == {"budget"}
+    assert clients[0].remaining() == 0
+    assert len(clients[0].history()) == 3
+
+
+def test_any_round_of_a_campaign_counts_as_its_one_answer():
+    """Cohorts that do not overlap stop a second question before; the ledger does not rely on that."""
+    day, moment = date(2030, 1, 5), datetime(2030, 1, 6, tzinfo=UTC)
+    spend = Spend("c", 1, "one_round", Fraction(1), "m", b"", "prepared", day, moment, True)
+    book = Book((spend,), day)
+    assert book.find("c", 2, "one_round") is spend
+    assert book.find("c", 2, "all_rounds") is None
+    assert book.find("d", 1, "one_round") is None
+
+
 def test_a_device_whose_ledger_was_lost_stays_quiet_for_a_year(signed, tmp_path):
     path = tmp_path / "device.db"
     lost = make_device(path, is_first=False)
@@ -133,6 +174,81 @@ def test_no_point_makes_a_device_fail_or_send_another_length_or_use_other_random
                 client = make_device()  # of another cohort
             made.append((len(report), report[:20], client.history()[0].send_at, exact.entropy()._calls))
     assert all(one == made[0] for one in made)
+
+
+@pytest.mark.parametrize("point", STRANGE.values(), ids=STRANGE)
+def test_no_point_makes_a_device_warn(signed, point):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert isinstance(make_device().answer([signed], point), bytes)
+    assert told == []
+
+
+def test_a_round_that_lasts_until_the_end_of_the_calendar_is_answered(signed):
+    """The day after its last one does not exist: a device must not fail over it."""
+    client = make_device()
+    endless = forged(signed, lambda data: data.update(not_after="9999-12-31"))
+    assert isinstance(client.answer([endless], [0, 0]), bytes)
+    assert datetime(2030, 1, 5, 12, tzinfo=UTC) <= client.pending()[0].send_at
+
+
+@pytest.mark.parametrize("hour", [0, 12, 23])
+def test_the_last_second_of_a_round_may_be_drawn_and_none_after_it(signed, hour, monkeypatch):
+    now = datetime(2030, 1, 31, hour, 59, 59, 999, tzinfo=UTC)
+    client = make_device(clock=lambda: now)
+    for place, expected in (
+        (lambda n: n - 1, datetime(2030, 1, 31, 23, 59, 59, tzinfo=UTC)),
+        (lambda n: 0, now.replace(microsecond=0)),
+    ):
+        monkeypatch.setattr("kveil.collect.device.secret_below", place)
+        assert client._moment(date(2030, 1, 31)) == expected
+
+
+def test_days_are_counted_in_utc_whatever_zone_the_clock_has(signed):
+    """1 February in Auckland is 31 January in UTC, where the round is open still."""
+    auckland = timezone(timedelta(hours=13))
+    client = make_device(clock=lambda: datetime(2030, 2, 1, 8, tzinfo=auckland))
+    assert isinstance(client.answer([signed], [0, 0]), bytes)
+    assert client.history()[0].day == date(2030, 1, 31)
+    early = make_device(clock=lambda: datetime(2030, 1, 1, 8, tzinfo=auckland))
+    assert early.answer([signed], Unread()).why == "not now"
+
+
+def test_whoever_loads_a_point_cannot_answer_meanwhile(signed):
+    """A second answer within the first would end its transaction, and what was stored would count as refused."""
+    client, inner = make_device(), []
+
+    def load():
+        inner.append(client.answer([signed], [0.1, 0.1]))
+        return [0.5, 0.5]
+
+    report = client.answer([signed], load)
+    assert isinstance(report, bytes)
+    assert [told.why for told in inner] == ["budget"]
+    assert [spend.report for spend in client.history()] == [report]
+
+
+def test_the_file_alone_remembers_what_was_spent_without_its_log(signed, tmp_path):
+    """A process that is killed never closes its ledger; who then moves device.db alone must not move an empty one."""
+    client = make_device(tmp_path / "device.db")
+    report = client.answer([signed], [0.5, 0.5])
+    (tmp_path / "moved.db").write_bytes((tmp_path / "device.db").read_bytes())
+    moved = make_device(tmp_path / "moved.db")
+    assert [spend.report for spend in moved.history()] == [report]
+    assert moved.remaining() == 3
+    assert moved.answer([signed], Unread()) == report
+
+
+def test_a_ledger_that_is_closed_or_damaged_is_a_refusal_and_no_error_of_a_database(signed, tmp_path):
+    closed = make_device()
+    closed.close()
+    damaged = make_device(tmp_path / "device.db")
+    with sqlite3.connect(tmp_path / "device.db") as db:
+        db.execute("DROP TABLE rotation")
+    for client in (closed, damaged):
+        told = client.answer([signed], Unread())
+        assert isinstance(told, Refusal)
+        assert told.why == "budget"
 
 
 def test_a_device_that_was_given_scripted_noise_remembers_it(signed):
@@ -211,10 +327,35 @@ def test_in_all_rounds_mode_the_sum_is_charged_at_once_and_every_round_is_answer
     collector.dispose()
 
 
+def test_all_rounds_together_never_favour_a_point_by_more_than_the_declared_total():
+    """Chances multiply over rounds: for every pair of points the ratio of a whole transcript stays within e**epsilon."""
+    collector = make_collector()
+    terms = {"protocol": "refine", "center": [0] * 4, "epsilon": 3, "mode": "all_rounds", "min_reports": 0}
+    collector.open(make_campaign(**terms), *OPEN)
+    (campaign,) = collector.campaigns()
+    rng = np.random.default_rng(1)
+    points = np.vstack([rng.uniform(-0.5, 0.5, (49, 4)), np.zeros((1, 4))])
+    people = [make_device(n_features=4) for _ in range(6)]
+    whole = [[Fraction(1)] * len(points) for _ in people]
+    for _ in range(3):
+        chain = collector.manifests(campaign)
+        manifest = Manifest.from_bytes(chain[-1].body)
+        for place, client in enumerate(people):
+            told = chances(manifest, client.answer(chain, points[place]), points)
+            whole[place] = [before * now for before, now in zip(whole[place], told, strict=True)]
+        collector.close(campaign)
+        collector.next_manifest(campaign, *OPEN)
+    a, b = response_weights(Fraction(1))
+    worst = max(max(law) / min(law) for law in whole)
+    assert Fraction(a, b) < worst <= Fraction(a, b) ** 3 <= Fraction(response_weights(Fraction(3))[0] + 1, b)
+    collector.dispose()
+
+
 def test_rows_of_the_ledger_are_neither_changed_nor_deleted(signed, tmp_path):
     path = tmp_path / "device.db"
     client = make_device(path)
     client.answer([signed], [0.5, 0.5])
+    assert client._ledger.file.rows("PRAGMA synchronous") == [(2,)], "FULL: a commit is on the disk before a report leaves"
     db = sqlite3.connect(path, isolation_level=None)
     assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     attacks = [
@@ -271,9 +412,24 @@ def test_keys_change_only_if_the_old_and_the_new_one_say_so(signed, tmp_path):
     assert isinstance(client.answer([asked], [0, 0]), bytes)
 
 
+def test_two_collectors_that_share_a_cap_change_their_keys_without_each_other(tmp_path):
+    """One ledger, so that both draw on one cap; the serials of one collector say nothing about those of the other."""
+    keys = [SigningKey(bytes([i] * 32)) for i in range(5)]
+    path, day = tmp_path / "device.db", date(2030, 1, 1)
+    ours, theirs = make_device(path, key=keys[0].public), make_device(path, key=keys[1].public)
+    theirs.rotate(Rotation.make(keys[1], keys[2], 2**53 - 1, day))
+    for serial, (old, new) in enumerate([(0, 3), (3, 4), (4, 0)], 1):
+        ours.rotate(Rotation.make(keys[old], keys[new], serial, day))
+        assert (ours.key, theirs.key) == (keys[new].public, keys[2].public)
+    with pytest.raises(InvalidValue, match="older"):
+        ours.rotate(Rotation.make(keys[0], keys[3], 1, day))  # the key is back, and what it once signed is played again
+    assert ours.key == keys[0].public
+
+
 @pytest.mark.parametrize(
     "wrong",
-    [{"key": "abc"}, {"key": None}, {"witnesses": ["x"]}, {"n_features": 0}, {"n_features": 1.5}, {"cap": 0}, {"cap": np.inf}],
+    [{"key": "abc"}, {"key": None}, {"witnesses": ["x"]}, {"witnesses": [KEY.public]},
+     {"n_features": 0}, {"n_features": 1.5}, {"cap": 0}, {"cap": np.inf}],
     ids=repr,
 )  # fmt: skip
 def test_a_client_that_cannot_work_is_not_made(wrong):

@@ -13,7 +13,7 @@ from kveil.collect.campaign import Result
 from kveil.collect.collector import MOST_AT_ONCE, Collector, Status
 from kveil.collect.decode import StoredAnswers
 from kveil.collect.keys import SigningKey
-from kveil.collect.manifest import Manifest, Signed
+from kveil.collect.manifest import MOST_WITNESSES, Manifest, Signed
 from kveil.collect.rehearse import rehearse
 from kveil.collect.report import Report, seeds
 from kveil.collect.storage import Checkpoint
@@ -57,8 +57,10 @@ def test_what_is_no_report_of_this_round_is_not_stored(collector, signed, report
 
 
 def test_a_round_that_does_not_exist_takes_nothing(collector, signed):
-    for name in ("ab" * 32, "", signed.hash.upper(), "' OR 1=1 --"):
+    for name in ("ab" * 32, "", signed.hash.upper(), "' OR 1=1 --", "\ud800", "a\0b", None, 5, [1], b"x" * 64, "a" * 10**6):
         assert collector.submit(name, a_report()) is Status.UNKNOWN
+        with pytest.raises(InvalidValue, match="no such campaign"):
+            collector.manifests(name)
     assert stored(collector) == []
 
 
@@ -129,6 +131,45 @@ def test_witnesses_are_kept_with_the_manifest(collector, signed):
     collector.witness(signed.hash, witness.public, witness.sign(signed.body))
     chain = collector.manifests(collector.campaigns()[0])
     assert isinstance(make_device(witnesses=[witness.public]).answer(chain, [0, 0]), bytes)
+
+
+def test_two_witnesses_at_once_are_both_kept(collector, signed):
+    first, second = (SigningKey(bytes([i] * 32)) for i in (5, 6))
+    look = collector._storage.round
+
+    def slow(name):
+        found = look(name)
+        collector._storage.round = look
+        collector.witness(name, second.public, second.sign(signed.body))  # after the first has looked, before it writes
+        return found
+
+    collector._storage.round = slow
+    collector.witness(signed.hash, first.public, first.sign(signed.body))
+    (seen,) = collector.manifests(collector.campaigns()[0])
+    assert set(seen.witnesses) == {first.public, second.public}
+
+
+def test_strangers_cannot_make_a_manifest_too_large_to_read(collector, signed):
+    keys = [SigningKey(bytes([i] * 32)) for i in range(MOST_WITNESSES + 1)]
+    for key in keys[:-1]:
+        collector.witness(signed.hash, key.public, key.sign(signed.body))
+    with pytest.raises(InvalidValue, match="at most"):
+        collector.witness(signed.hash, keys[-1].public, keys[-1].sign(signed.body))
+    (seen,) = collector.manifests(collector.campaigns()[0])
+    assert len(seen.witnesses) == MOST_WITNESSES
+    more = Signed(seen.body, seen.signature, {**seen.witnesses, keys[-1].public: b"x" * 64})
+    for envelope in (more, Signed(seen.body, seen.signature, {"no key": b"x" * 64})):
+        with pytest.raises(InvalidValue, match="witnesses"):
+            Signed.from_bytes(envelope.to_bytes())
+
+
+def test_a_manifest_that_fits_but_whose_envelope_does_not_is_not_published(collector, monkeypatch):
+    """Quotes are escaped in the envelope, so it is longer than what it carries; devices and collectors read the envelope."""
+    longest = len(Manifest.from_bytes(make_collector().open(make_campaign(), *OPEN).body).body)
+    monkeypatch.setattr("kveil.collect.canonical.MOST_BYTES", longest)
+    with pytest.raises(InvalidValue, match="at most"):
+        collector.open(make_campaign(), *OPEN)
+    assert collector.campaigns() == []
 
 
 @pytest.mark.parametrize(("protocol", "columns"), [("grid", 2), ("refine", 5), ("lma", 5), ("lae", 2)])

@@ -238,6 +238,35 @@ def test_the_whole_past_must_be_shown_in_order(rounds):
     assert isinstance(client.answer(true, [0.1] * 4), bytes)
 
 
+def test_a_device_of_another_cohort_is_not_asked(rounds):
+    """Whatever round comes, only its own; and it says so before it reads its point."""
+    true, _ = rounds
+    for own in (1, 2, 3):
+        client = of_round(own, true)
+        for number in (1, 2, 3):
+            if number != own:
+                assert client.answer(true[:number], Unread()).why == "not asked"
+        assert client.history() == []
+        assert isinstance(client.answer(true[:own], [0.1] * 4), bytes)
+
+
+def test_every_round_of_the_past_must_be_signed_and_witnessed_and_not_the_last_alone(rounds):
+    true, _ = rounds
+    witness = SigningKey(bytes([1] * 32))
+    seen = [one.witnessed(witness.public, witness.sign(one.body)) for one in true]
+    header = Manifest.from_bytes(true[0].body).header
+    client = make_device(n_features=4, witnesses=[witness.public])
+    while not header.cohorts[2][0] <= client.cohort(header) <= header.cohorts[2][1]:
+        client = make_device(n_features=4, witnesses=[witness.public])
+    for place in range(3):
+        unsigned = Signed(seen[place].body, bytes(64), seen[place].witnesses)
+        for broken in (unsigned, true[place]):
+            told = client.answer([*seen[:place], broken, *seen[place + 1 :]], Unread())
+            assert isinstance(told, Refusal)
+            assert "sign" in told.reason
+    assert isinstance(client.answer(seen, [0.1] * 4), bytes)
+
+
 def test_a_header_may_not_change_between_rounds(rounds):
     true, _ = rounds
     client = of_round(2, true)

@@ -123,6 +123,37 @@ def test_the_divergence_is_at_least_that_of_all_pairs_of_counts():
     assert exact * (1 - 1e-9) <= clone_delta(central, epsilon, n) <= exact * 1.001 + 1e-12
 
 
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 2.0, 6.0, 10.0])
+def test_the_figure_is_one_that_the_divergence_proves(epsilon):
+    """A root finder stops on either side of a root; the figure must lie where the divergence is at most delta."""
+    for n in (2, 50, 10**4, 10**7):
+        for delta in (1e-6, 1e-8, 1e-12):
+            figure = numerical(epsilon, n, delta)
+            assert figure == epsilon or clone_delta(figure, epsilon, n) <= delta
+
+
+def k_ary_counts(chances, n):
+    """Chances of all pairs (how many reports are 0, how many are 1), for reports with the given chances of 0 and 1."""
+    law = np.zeros((n + 1, n + 1))
+    law[0, 0] = 1.0
+    for zero, one in chances:
+        law = law * (1 - zero - one) + zero * np.roll(law, 1, axis=0) + one * np.roll(law, 1, axis=1)
+    return law
+
+
+@pytest.mark.parametrize(("epsilon", "n"), [(0.5, 60), (1.0, 40), (3.0, 80)])
+def test_shuffled_reports_of_a_real_randomiser_keep_within_the_figure(epsilon, n):
+    """All counts of 3-ary responses: one person changes from 0 to 1, and all others have 0, 1 or 2, the worst for that person."""
+    own, other = exp(epsilon) / (exp(epsilon) + 2), 1 / (exp(epsilon) + 2)
+    report = {0: (own, other), 1: (other, own), 2: (other, other)}
+    for delta in (1e-2, 1e-5):
+        bound = exp(shuffled(epsilon, n, delta))
+        for rest in report.values():
+            first, second = (k_ary_counts([report[value], *[rest] * (n - 1)], n) for value in (0, 1))
+            assert np.maximum(first - bound * second, 0).sum() <= delta
+            assert np.maximum(second - bound * first, 0).sum() <= delta
+
+
 def test_a_shuffler_never_makes_it_worse_and_few_reports_gain_nothing():
     for e in (0.1, 1.0, 8.0):
         for n in (0, 1, 2, 10, 1000):

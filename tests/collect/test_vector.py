@@ -212,3 +212,11 @@ def test_noise_tells_how_long_the_reported_points_are(length):
     found = reported_length(float(told.sd[d]) ** 2 / n, n, vector.codebook(d + 1, epsilon))
     assert length - 0.12 <= found <= length + 0.15
     assert reported_length(0.0, n, vector.codebook(d + 1, epsilon)) == 1.0
+
+
+@pytest.mark.parametrize(("epsilon", "in_sum", "in_count"), [(1, 9.2, 18), (4, 2.5, 5)])
+def test_how_much_one_lie_can_move_is_what_the_page_says(epsilon, in_sum, in_count):
+    """A report is worth 1/m of a codeword, in a sum of 10 columns and a one for counting, which share it as 0.8 and 0.2."""
+    worth = 1 / vector.codebook(11, Fraction(epsilon)).m
+    assert worth / np.sqrt(0.8) == pytest.approx(in_sum, abs=0.06)
+    assert worth / np.sqrt(0.2) == pytest.approx(in_count, abs=0.5)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from typing import Any, NoReturn
 
 from kveil.errors import InvalidValue
@@ -14,6 +15,7 @@ from kveil.errors import InvalidValue
 LARGEST = 2**53 - 1  # every language with JSON has integers up to here
 DEEPEST = 16
 MOST_BYTES = 2**24  # of a text that is read at all
+MOST_ENTRIES = 2**18  # a value of a few bytes takes a hundred in memory; a manifest of 4096 queries has half as many
 
 
 def dumps(value: Any) -> bytes:
@@ -33,6 +35,8 @@ def loads(text: bytes) -> Any:
     """
     if not isinstance(text, bytes) or len(text) > MOST_BYTES:
         raise InvalidValue(f"a message is at most {MOST_BYTES} bytes. This one was not read.")
+    if sum(text.count(mark) for mark in (b",", b"[", b"{")) > MOST_ENTRIES:
+        raise InvalidValue(f"a message has at most {MOST_ENTRIES} entries. This one was not read.")
     try:
         value = json.loads(text.decode("ascii"), parse_float=_no_number, parse_constant=_no_number)
         is_canonical = dumps(value) == text
@@ -46,6 +50,11 @@ def loads(text: bytes) -> Any:
 def digest(text: bytes) -> str:
     """SHA-256 in hexadecimal."""
     return hashlib.sha256(text).hexdigest()
+
+
+def is_digest(text: Any) -> bool:
+    """Whether this may be what `digest` returns."""
+    return isinstance(text, str) and re.fullmatch(r"[0-9a-f]{64}", text) is not None
 
 
 def _check(value: Any, depth: int) -> None:

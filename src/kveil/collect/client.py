@@ -49,7 +49,8 @@ class LocalClient:
     Neighbours:   any two points of the same person.
     Sensitivity:  see `kernel.response.subset_select`: the point only decides which values a report prefers.
     Cost:         epsilon of the manifest, once a campaign, on the ledger before a report leaves; at most `cap` in 365 days.
-    Not covered:  who sends, from where and when; running time; a ledger file that is copied, restored or edited.
+    Not covered:  who sends, from where and when; running time; a ledger file that is copied, restored or edited; a clock that
+                  runs ahead, by which what was spent seems older than it is.
 
     key: the collector's public key, pinned: shipped with the application or given out of band.
     witnesses: keys that must have signed every manifest too, so that all devices are shown the same one.
@@ -76,6 +77,8 @@ class LocalClient:
     ) -> None:
         if not all(map(is_key, [key, *witnesses])):
             raise InvalidValue("key and witnesses are Ed25519 public keys, 64 hexadecimal digits; SigningKey.public is one.")
+        if key in witnesses:
+            raise InvalidValue("a witness is somebody else than the collector: its own key cannot be one.")
         if not (isinstance(n_features, int) and n_features >= 1 and np.isfinite(float(cap)) and cap > 0):
             raise InvalidValue("a client needs n_features of at least 1 and a finite cap above 0: epsilon in 365 days.")
         require_signatures()
@@ -83,7 +86,7 @@ class LocalClient:
         self._key, self._clock = key, clock
         file = path if isinstance(path, LedgerFile) else LedgerFile(path)
         secret = device.secret_bytes(SECRET_BYTES)
-        self._ledger = DeviceLedger(file, device_name, secret, clock().date(), is_first=is_first)
+        self._ledger = DeviceLedger(file, device_name, secret, self._day(), is_first=is_first)
 
     def answer(self, manifests: Sequence[Signed], point: Any | Callable[[], Any]) -> bytes | Refusal:
         """The report for the last of these rounds: stored first, and the same bytes however often it is asked for.
@@ -100,6 +103,8 @@ class LocalClient:
                 spend, is_new = self._paid(manifest, domain, point)
                 if is_new:
                     self._ledger.insert(db, spend)
+            if is_new:
+                self._ledger.file.settle()
             return spend.report
         except _Refused as no:
             return no.refusal
@@ -127,7 +132,7 @@ class LocalClient:
     def remaining(self) -> Fraction:
         """Epsilon that may be spent today."""
         book = self._ledger.book()
-        return book.left(self.cap, book.today(self._clock().date()))
+        return book.left(self.cap, book.today(self._day()))
 
     @property
     def key(self) -> str:
@@ -139,8 +144,8 @@ class LocalClient:
 
     def rotate(self, statement: Rotation) -> None:
         """Trust a new key, if the old one and the new one say so. A campaign that is under way keeps its key and ends here."""
-        new, serial = statement.verified(self.key)
-        self._ledger.rotate(serial, self.key, new)
+        new, serial = statement.verified(old := self.key)
+        self._ledger.rotate(serial, old, new)
 
     def close(self) -> None:
         """Close the ledger's file, for everyone who shares it."""
@@ -160,7 +165,7 @@ class LocalClient:
     def _checked(self, chain: Sequence[Signed]) -> tuple[Manifest, Ball]:
         """Everything that can be refused without a lock on the ledger; the point is not here, so it cannot matter."""
         manifest = verified(list(chain), self.key, self.witnesses)[-1]
-        header, today = manifest.header, self._ledger.book().today(self._clock().date())
+        header, today = manifest.header, self._ledger.book().today(self._day())
         if header.n_columns != self.n_features:
             raise ManifestError("the campaign asks for points of another number of features than this device has.")
         if not manifest.not_before <= today <= manifest.not_after:
@@ -174,7 +179,7 @@ class LocalClient:
     def _paid(self, manifest: Manifest, domain: Ball, point: Any) -> tuple[Spend, bool]:
         """The report that was made for this very manifest, or a new one if that can be paid; and whether it is new."""
         header, book = manifest.header, self._ledger.book()
-        today = book.today(self._clock().date())
+        today = book.today(self._day())
         kept = book.find(header.campaign, manifest.number, header.mode)
         if kept is not None and kept.manifest_hash != manifest.hash:
             raise _Refused("answered", "this device has had its one say in this campaign (or round). Nothing was charged.")
@@ -190,8 +195,12 @@ class LocalClient:
     def _moment(self, last: date) -> datetime:
         """A uniform second of what is left of the round."""
         now = self._clock().astimezone(UTC).replace(microsecond=0)
-        end = datetime.combine(last + timedelta(days=1), time(), UTC)
-        return now + timedelta(seconds=device.secret_below(max(1, int((end - now).total_seconds()))))
+        end = datetime.combine(last, time(23, 59, 59), UTC)  # the day after may be one that no calendar has
+        return now + timedelta(seconds=device.secret_below(max(1, int((end - now).total_seconds()) + 1)))
+
+    def _day(self) -> date:
+        """The clock's day where manifests count days: in UTC."""
+        return self._clock().astimezone(UTC).date()
 
 
 class _Refused(KveilError):
@@ -219,6 +228,7 @@ def _choose(queries: tuple[Query, ...]) -> Query:
 def _read(point: Any, domain: Ball) -> Floats:
     """The point relative to the domain, (1, D). From here on nothing may raise: silence would tell what the point was."""
     with suppress(Exception), np.errstate(all="ignore"):
-        row = np.asarray(point() if callable(point) else point, dtype=np.float64).reshape(1, domain.n_columns)
-        return into_domain(row, domain)
+        given = np.asarray(point() if callable(point) else point)
+        if given.dtype.kind != "c":  # a cast of complex numbers would warn
+            return into_domain(given.astype(np.float64).reshape(1, domain.n_columns), domain)
     return np.zeros((1, domain.n_columns))

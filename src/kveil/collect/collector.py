@@ -16,6 +16,7 @@ from typing import Literal, Self
 
 import numpy as np
 
+from kveil.collect import canonical
 from kveil.collect.campaign import Campaign, Result, forecast, promise, protocol_of
 from kveil.collect.decode import CHUNK, StoredAnswers
 from kveil.collect.keys import SigningKey
@@ -84,13 +85,14 @@ class Collector:
         return [Signed.from_bytes(one.signed) for one in self._rounds(campaign)]
 
     def witness(self, manifest_hash: str, key: str, signature: bytes) -> Signed:
-        """Add a witness's signature to a manifest, for devices that ask for it."""
-        found = self._storage.round(manifest_hash)
-        if found is None:
-            raise InvalidValue("there is no such round here, so nobody can have witnessed it.")
-        signed = Signed.from_bytes(found.signed).witnessed(key, signature)
-        self._storage.sign(found.id, signed.to_bytes())
-        return signed
+        """Add a witness's signature to a manifest, for devices that ask for it. Few fit: add keys that you know."""
+        while True:
+            found = self._stored(manifest_hash)
+            if found is None:
+                raise InvalidValue("there is no such round here, so nobody can have witnessed it.")
+            signed = Signed.from_bytes(found.signed).witnessed(key, signature)
+            if self._storage.sign(found.id, found.signed, signed.to_bytes()):  # else another witness was quicker: look again
+                return signed
 
     def submit(self, manifest_hash: str, report: bytes) -> Status:
         """Take in one report. When this says that it is stored, it is on the disk."""
@@ -163,24 +165,26 @@ class Collector:
         self.dispose()
 
     def _rounds(self, campaign: str) -> list[StoredRound]:
-        rounds = self._storage.rounds(campaign)
+        rounds = self._storage.rounds(campaign) if canonical.is_digest(campaign) else []
         if not rounds:
             raise InvalidValue("there is no such campaign here; `campaigns` lists those that are.")
         return rounds
 
+    def _stored(self, manifest_hash: str) -> StoredRound | None:
+        """A stranger says which round; what is no hash is not looked for."""
+        return self._storage.round(manifest_hash) if canonical.is_digest(manifest_hash) else None
+
     def _round(self, manifest_hash: str) -> tuple[int, tuple[int, ...]] | None:
         """Id of a round, and how many values each of its queries has."""
-        if manifest_hash not in self._asked:
-            found = self._storage.round(manifest_hash)
-            if found is None:
-                return None
-            self._asked[manifest_hash] = found.id, tuple(query.M for query in _manifest(found).queries)
-        return self._asked[manifest_hash]
+        known = self._asked.get(manifest_hash) if isinstance(manifest_hash, str) else None
+        if known is None and (found := self._stored(manifest_hash)) is not None:
+            known = self._asked[manifest_hash] = found.id, tuple(query.M for query in _manifest(found).queries)
+        return known
 
     def _publish(self, done: int | None, asked: Round, manifest: Manifest) -> Signed:
         """Sign and store; `done` is the round before. What devices would refuse is not published."""
         signed = manifest.signed(self._signing_key())
-        Manifest.from_bytes(signed.body)
+        Manifest.from_bytes(Signed.from_bytes(signed.to_bytes()).body)
         notes = json.dumps(dict(asked.state), sort_keys=True)
         row = StoredRound(0, manifest.header.campaign, manifest.number, manifest.hash, "open", signed.to_bytes(), notes)
         self._storage.add_round(done, row)

@@ -33,7 +33,7 @@ CREATE TABLE spend(id INTEGER PRIMARY KEY AUTOINCREMENT, device TEXT NOT NULL, c
   day TEXT NOT NULL, send_at TEXT NOT NULL, secure INTEGER NOT NULL, UNIQUE(device, campaign, round));;
 CREATE UNIQUE INDEX one_answer ON spend(device, campaign) WHERE mode<>'all_rounds';;
 CREATE TABLE rotation(device TEXT NOT NULL, serial INTEGER NOT NULL, old TEXT NOT NULL, new TEXT NOT NULL,
-  PRIMARY KEY(device, serial));;
+  PRIMARY KEY(device, old, serial));;
 CREATE TRIGGER keep BEFORE DELETE ON spend BEGIN SELECT RAISE(ABORT,'spends are never deleted'); END;;
 CREATE TRIGGER fixed BEFORE UPDATE ON spend WHEN NOT ((OLD.state='prepared' OR NEW.state='acked') AND NEW.state<>'prepared' AND
   NEW.id=OLD.id AND NEW.device=OLD.device AND NEW.campaign=OLD.campaign AND NEW.round=OLD.round AND NEW.mode=OLD.mode AND
@@ -132,6 +132,8 @@ class LedgerFile:
         with self._lock:
             if os.getpid() != self._pid:
                 raise BudgetError("a fork copied this client: open its ledger anew in the new process. Nothing was drawn.")
+            if self._db.in_transaction:  # of this very thread: whoever loads a point may not answer meanwhile
+                raise BudgetError("the device's ledger is in use by whoever asks. Nothing was drawn.")
             try:
                 self._db.execute("BEGIN IMMEDIATE")
                 yield self._db
@@ -142,10 +144,18 @@ class LedgerFile:
                 if self._db.in_transaction:
                     self._db.rollback()
 
+    def settle(self) -> None:
+        """Copy what is committed from the write-ahead log into the file itself: whoever moves that may forget the log."""
+        with self._lock, suppress(sqlite3.Error):  # it is on the disk either way
+            self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
     def rows(self, sql: str, *terms: Any) -> list[Any]:
         """What a query finds."""
         with self._lock:
-            return self._db.execute(sql, terms).fetchall()
+            try:
+                return self._db.execute(sql, terms).fetchall()
+            except sqlite3.Error:
+                raise BudgetError("the device's ledger is closed, damaged or gone. Nothing was sent.") from None
 
     def close(self) -> None:
         self._db.close()
@@ -189,8 +199,8 @@ class DeviceLedger:
 
     def rotate(self, serial: int, old: str, new: str) -> None:
         with self.file.transaction() as db:
-            asked = "SELECT COALESCE(MAX(serial), 0) FROM rotation WHERE device=?"
-            if serial <= db.execute(asked, (self.name,)).fetchone()[0]:
+            asked = "SELECT COALESCE(MAX(serial), 0) FROM rotation WHERE device=? AND ? IN (old, new)"  # of this collector alone
+            if serial <= db.execute(asked, (self.name, old)).fetchone()[0]:
                 raise InvalidValue("this change of keys is older than one that this device has made. Nothing was changed.")
             db.execute("INSERT INTO rotation VALUES (?,?,?,?)", (self.name, serial, old, new))
 

@@ -28,7 +28,7 @@ from kveil.kernel.loss import response_weights
 Mode = Literal["one_round", "all_rounds"]
 SCHEMA = "kveil.local/1"
 FIRST = "0" * 64  # what comes before round 1
-COHORTS, MOST_ROUNDS = 2**16, 64
+COHORTS, MOST_ROUNDS, MOST_WITNESSES = 2**16, 64, 32
 MOST_PEOPLE = 2**31  # integer sums of codewords and their squares then stay below 2**63
 MOST_COLUMNS, LEAST_RADIUS = 2**16 - 2, 2.0**-40  # a codeword has at most 2**16 numbers, one of them for counting
 MOST_NUMBERS = 2**26  # of the codebook that a device makes for a vector: about a second
@@ -197,7 +197,10 @@ class Signed:
         """The same with one more signature, of this body."""
         if not is_signed(key, signature, self.body):
             raise InvalidValue("this is no signature of the manifest by that key.")
-        return Signed(self.body, self.signature, {**self.witnesses, key: signature})
+        seen = {**self.witnesses, key: signature}
+        if len(seen) > MOST_WITNESSES:
+            raise InvalidValue(f"a manifest has at most {MOST_WITNESSES} witnesses. This signature was not added.")
+        return Signed(self.body, self.signature, seen)
 
     @cached_property
     def hash(self) -> str:
@@ -214,6 +217,7 @@ class Signed:
         fields(data, {"manifest", "signature", "witnesses"})
         need(isinstance(data["manifest"], str) and isinstance(data["witnesses"], dict), "it is not a signed manifest")
         seen = {key: _hex(signature) for key, signature in data["witnesses"].items()}
+        need(len(seen) <= MOST_WITNESSES and all(map(is_key, seen)), "its witnesses are too many, or no keys")
         try:
             body = data["manifest"].encode("ascii")
         except UnicodeEncodeError:

@@ -161,11 +161,12 @@ class Storage:
             self._decoded(db, done)
             db.execute(self._tables.result.insert().values(round_id=done, result=result))
 
-    def sign(self, round_id: int, signed: bytes) -> None:
-        """Keep a manifest with more signatures."""
+    def sign(self, round_id: int, before: bytes, signed: bytes) -> bool:
+        """Keep a manifest with more signatures, if it is still what it was `before`."""
         table = self._tables.round
         with self._writing() as db:
-            db.execute(table.update().where(table.c.id == round_id).values(signed=signed))
+            done = db.execute(table.update().where(table.c.id == round_id, table.c.signed == before).values(signed=signed))
+        return bool(done.rowcount)
 
     def result(self, campaign: str) -> str | None:
         joined = self._tables.result.join(self._tables.round, self._tables.result.c.round_id == self._tables.round.c.id)
