@@ -143,6 +143,45 @@ def test_parties_that_do_not_call_in_are_named(keys):
         Receiving(keys / "coordinator").connect(["east"], 0.1)
 
 
+def test_a_party_that_is_not_asked_waits_and_tells_its_owner_why(keys, caplog, until):
+    """A run over some of the parties must not end the others: they are asked in another one."""
+    caplog.set_level("INFO", logger="kveil.federate")
+    link = ReceivingLink(["north"])
+    link.server = Server("127.0.0.1", 0, link.respond, Keys.at(keys / "coordinator"))
+    link.server.start()
+    stop = threading.Event()
+    waiting = threading.Thread(target=call_in, args=(party(name="south"), link.server.url, Keys.at(keys / "south")), kwargs={"stop": stop})
+    waiting.start()
+    try:
+        until(lambda: "does not ask this party now" in caplog.text, "a word to the owner")
+        assert waiting.is_alive()
+    finally:
+        stop.set()
+        waiting.join(10)
+        link.close()
+    assert caplog.text.count("does not ask this party now") == 1
+
+
+def test_a_party_with_other_keys_tells_its_owner_why(keys, others, caplog, tmp_path):
+    caplog.set_level("INFO", logger="kveil.federate")
+    link = ReceivingLink(["north"])
+    link.server = Server("127.0.0.1", 0, link.respond, Keys.at(keys / "coordinator"))
+    link.server.start()
+    mine = tmp_path / "north"
+    mine.mkdir()
+    for path in (keys / "north").iterdir():
+        (mine / path.name).write_bytes(path.read_bytes())
+    (mine / "coordinator.token").write_text("guess")
+    try:
+        with pytest.raises(FederationError, match="cannot be reached .its certificate is not in the folder of keys"):
+            call_in(party(), link.server.url, Keys.at(others / "north"), patience=0.2)
+        with pytest.raises(FederationError, match="does not know this caller. Use folders that one call"):
+            call_in(party(), link.server.url, Keys.at(mine))
+    finally:
+        link.close()
+    assert "its certificate is not in the folder of keys" in caplog.text
+
+
 def test_plain_http_is_for_this_machine_alone(keys):
     held = party()
     with pytest.raises(InvalidValue, match="plain text"):

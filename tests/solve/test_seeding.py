@@ -129,3 +129,19 @@ def test_weighted_kmeans_finds_three_heavy_places():
 
 def test_weighted_kmeans_returns_k_centres_of_fewer_points():
     assert weighted_kmeans(np.array([[1.0]]), np.array([1.0]), 4, np.random.default_rng(0)).shape == (4, 1)
+
+
+@pytest.mark.parametrize(
+    ("points", "options", "says"),
+    [
+        ("rows.parquet", {}, "table of numbers"),
+        ([1.0, 2.0], {}, "reshape"),
+        ([[0.0, 1.0]], {"density": "laplace"}, "density must be an object"),
+        ([[0.0, 1.0]], {"density": Dirac}, "density must be an object"),
+        ([[0.0, 1.0]], {"divergence": "kl"}, "divergence must be an object"),
+        ([[0.0, 1.0]], {"divergence": Mahalanobis(np.eye(3))}, r"for 3 column\(s\), and these points have 2"),
+    ],
+)
+def test_what_cannot_be_seeded_is_refused_with_a_reason(points, options, says):
+    with pytest.raises((InvalidValue, InvalidType), match=says):
+        kvariates(points, 1, **options)
