@@ -1,6 +1,7 @@
 """Centres of rows that several parties hold: good ones, with a promise known beforehand; and what does not fit is told."""
 
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -263,6 +264,7 @@ def test_releases_are_saved_and_answer_as_the_model_does(tmp_path):
     assert np.array_equal(release.predict(rows), model.predict(rows))
     assert release.guarantee == model.guarantee_
     assert "federation" in release.card()
+    assert "ledger: none here: every party keeps its own" in release.card()
     assert model.score(rows) < 0
     assert sum("receipt" in note for note in release.notes) == 3
 

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from kveil.errors import FewerDistinctPoints, InvalidValue
+from kveil.errors import FewerDistinctPoints, InvalidType, InvalidValue
+from kveil.solve.densities import Dirac
+from kveil.solve.divergences import Mahalanobis
 from kveil.solve.instances import kmeans_plusplus
 from kveil.solve.kmeans import weighted_kmeans
 from kveil.solve.seeding import kvariates
