@@ -170,7 +170,7 @@ def call_in(
                     raise FederationError(f"the coordinator at {url} {error}.") from None
                 if str(error) != told:  # once for each reason: a party may wait for days
                     told = str(error)
-                    log.info("party %s: the coordinator at %s %s; trying again until it does", party.name, url, told)
+                    log.info("party %s: the coordinator at %s %s; trying again", party.name, url, told)
                 stop.wait(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
                 continue  # with the same reply: it was not acknowledged
