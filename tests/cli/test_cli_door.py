@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 
+from kveil import __version__ as kveil_version
 from kveil.testing import scripted
 
 ANSWERING = [("fit",), ("demo",), ("guarantee",), ("ledger", "init"), ("ledger", "show"), ("reproduce", "highdim-figures")]
@@ -117,3 +118,8 @@ class TestTheNumberOfRows:
 def test_there_is_no_progress_where_nobody_watches(kveil, tmp_path):
     data = table_of(100, tmp_path / "in") / "table.csv"
     assert kveil("fit", data, "-o", tmp_path / "out", "--bounds", "0,10").err == ""
+
+
+def test_the_package_can_be_run_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "kveil", "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip()) == (0, kveil_version)

@@ -122,14 +122,14 @@ def test_an_empty_party_few_rows_and_broken_values_change_no_shape():
 
 def test_parties_that_do_not_fit_together_are_told_before_anything_is_charged():
     good = party(parts()[0], name="good", quick=False)
-    for other, what in (
-        (party(np.zeros((3, 3)), name="wide", quick=False), "number of columns"),
-        (party(name="far", bounds=(-2, 2)), "bounds"),
-        (party(name="ball", bounds=None, radius=1.0), "bounds"),
-        (party(pd.DataFrame({"x": [0.1], "y": [0.2]}), name="named", quick=False), "columns"),
-        (party(name="other", dataset="visits"), "name of the data"),
+    for other, what, shown in (
+        (party(np.zeros((3, 3)), name="wide", quick=False), "number of columns", ": 2 and 3."),
+        (party(name="far", bounds=(-2, 2)), "bounds", "bounds [[-2.0, -2.0], [2.0, 2.0]]"),
+        (party(name="ball", bounds=None, radius=1.0), "bounds", "radius 1.0"),
+        (party(pd.DataFrame({"x": [0.1], "y": [0.2]}), name="named", quick=False), "columns", "no names and 'x', 'y'"),
+        (party(name="other", dataset="visits"), "name of the data", "'rows' and 'visits'"),
     ):
-        with pytest.raises(FederationError, match=f"differ in the {what}"):
+        with pytest.raises(FederationError, match=f"differ in the {what}.*{re.escape(shown)}"):
             FederatedKMeans(2, epsilon=1.0).fit([good, other])
     with pytest.raises(FederationError, match="other bounds"):
         FederatedKMeans(2, epsilon=1.0, bounds=(-3, 3)).fit([good])
@@ -278,6 +278,7 @@ def test_releases_are_saved_and_answer_as_the_model_does(tmp_path):
     assert np.array_equal(release.predict(rows), model.predict(rows))
     assert release.guarantee == model.guarantee_
     assert "federation" in release.card()
+    assert "ledger: none here: every party keeps its own" in release.card()
     assert model.score(rows) < 0
     assert sum("receipt" in note for note in release.notes) == 3
 

@@ -156,6 +156,53 @@ def test_parties_that_do_not_call_in_are_named(keys):
         Receiving(keys / "coordinator").connect(["east"], 0.1)
 
 
+class ThirdPause(threading.Event):
+    """Stops whoever pauses for the third time."""
+
+    pauses = 0
+
+    def wait(self, timeout=None):
+        self.pauses += 1
+        if self.pauses == 3:
+            self.set()
+        return self.is_set()
+
+
+def test_a_party_that_is_not_asked_waits_and_tells_its_owner_why(keys, caplog):
+    """A run over some of the parties must not end the others: they are asked in another one."""
+    caplog.set_level("INFO", logger="kveil.federate")
+    link = ReceivingLink(["north"])
+    link.server = Server("127.0.0.1", 0, link.respond, Keys.at(keys / "coordinator"))
+    link.server.start()
+    stop = ThirdPause()
+    try:
+        call_in(party(name="south"), link.server.url, Keys.at(keys / "south"), stop=stop)
+    finally:
+        link.close()
+    assert stop.pauses == 3
+    assert caplog.text.count("does not ask this party now") == 1
+
+
+def test_a_party_with_other_keys_tells_its_owner_why(keys, others, caplog, tmp_path):
+    caplog.set_level("INFO", logger="kveil.federate")
+    link = ReceivingLink(["north"])
+    link.server = Server("127.0.0.1", 0, link.respond, Keys.at(keys / "coordinator"))
+    link.server.start()
+    mine = tmp_path / "north"
+    mine.mkdir()
+    for path in (keys / "north").iterdir():
+        (mine / path.name).write_bytes(path.read_bytes())
+    (mine / "coordinator.token").write_text("guess")
+    try:
+        with pytest.raises(FederationError, match="its certificate is not in the folder of keys"):
+            call_in(party(), link.server.url, Keys.at(others / "north"), patience=0.2)
+        with pytest.raises(FederationError, match=r"does not know this caller\. Use folders that one call"):
+            call_in(party(), link.server.url, Keys.at(mine))
+    finally:
+        link.close()
+    assert "its certificate is not in the folder of keys" in caplog.text
+
+
 def test_plain_http_is_for_this_machine_alone(keys):
     held = party()
     with pytest.raises(InvalidValue, match="plain text"):

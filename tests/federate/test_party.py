@@ -445,3 +445,16 @@ def test_policies_are_read_from_files(tmp_path):
             Policy.read(tmp_path / "bad.json")
     with pytest.raises(InvalidValue):
         Policy.read(tmp_path / "missing.json")
+
+
+def test_the_owner_is_told_which_limit_a_plan_is_beyond_and_how_long_a_run_is_open(caplog):
+    caplog.set_level("INFO", logger="kveil.federate")
+    held = party(policy=Policy(epsilon_per_run=0.5, max_clusters=1))
+    assert told(held, 0, "plan", plan(held)).refused == "policy"
+    assert "the plan is beyond max_clusters, epsilon_per_run" in caplog.text
+    now = [1000.0]
+    held = party(clock=lambda: now[0])
+    opened(held, expires=600)
+    now[0] += 100
+    assert told(held, 0, "plan", plan(held), OTHER).refused == "busy"
+    assert "is open for 500 more seconds" in caplog.text

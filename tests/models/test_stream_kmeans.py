@@ -457,3 +457,15 @@ def test_no_noise_promises_nothing():
     model = StreamKMeans(2, epsilon=math.inf, bounds=(0, 1)).fit(rows)
     assert np.sort(model.cluster_centers_.ravel()) == pytest.approx([0.1, 0.9], abs=1e-3)
     assert model.guarantee_.route == "none"
+
+
+@pytest.mark.parametrize("tables", [[np.zeros((3, 2))] * 2, [pd.DataFrame({"x": [1.0]})], ["day1.csv", "day2.csv"]])
+def test_a_list_of_tables_is_refused_with_what_to_do(tables):
+    with pytest.raises(InvalidValue, match=r"Pass iter\(\.\.\.\)"):
+        StreamKMeans(2).partial_fit(tables)
+
+
+def test_a_stream_without_a_ledger_is_not_resumed_with_one(tmp_path):
+    StreamKMeans(2, epsilon=1.0, bounds=(0, 1)).partial_fit(np.zeros((3, 2))).save(tmp_path / "state")
+    with pytest.raises(InvalidValue, match="Leave ledger out"):
+        StreamKMeans.resume(tmp_path / "state", ledger=Ledger.memory("other", 1.0, relation="add-remove"))

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from kveil.errors import FewerDistinctPoints, InvalidValue
+from kveil.errors import FewerDistinctPoints, InvalidType, InvalidValue
+from kveil.solve.densities import Dirac
+from kveil.solve.divergences import Mahalanobis
 from kveil.solve.instances import kmeans_plusplus
 from kveil.solve.kmeans import weighted_kmeans
 from kveil.solve.seeding import kvariates
@@ -129,3 +131,19 @@ def test_weighted_kmeans_finds_three_heavy_places():
 
 def test_weighted_kmeans_returns_k_centres_of_fewer_points():
     assert weighted_kmeans(np.array([[1.0]]), np.array([1.0]), 4, np.random.default_rng(0)).shape == (4, 1)
+
+
+@pytest.mark.parametrize(
+    ("points", "options", "says"),
+    [
+        ("rows.parquet", {}, "table of numbers"),
+        ([1.0, 2.0], {}, "reshape"),
+        ([[0.0, 1.0]], {"density": "laplace"}, "density must be an object"),
+        ([[0.0, 1.0]], {"density": Dirac}, "density must be an object"),
+        ([[0.0, 1.0]], {"divergence": "kl"}, "divergence must be an object"),
+        ([[0.0, 1.0]], {"divergence": Mahalanobis(np.eye(3))}, r"for 3 column\(s\), and these points have 2"),
+    ],
+)
+def test_what_cannot_be_seeded_is_refused_with_a_reason(points, options, says):
+    with pytest.raises((InvalidValue, InvalidType), match=says):
+        kvariates(points, 1, **options)

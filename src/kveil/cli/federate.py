@@ -6,6 +6,7 @@ import json
 import logging
 import threading
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,7 +30,9 @@ class Protocol(StrEnum):
 def keys(
     folder: Annotated[Path, typer.Argument(help="folder to make, with one inside for each role; must not exist")],
     parties: Annotated[str, typer.Option(help="names with commas between")],
-    hosts: Annotated[str, typer.Option(help="where coordinator and listening parties are reached")] = "127.0.0.1,localhost",
+    hosts: Annotated[
+        str, typer.Option(help="names and addresses of the machines of coordinator and listening parties")
+    ] = "127.0.0.1,localhost",
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Certificates and tokens for a coordinator and its parties. Hand each its own folder, and keep no copy."""
@@ -80,6 +83,7 @@ def party(
     from kveil import read
     from kveil.federate import Door, Keys, Party, call_in, serve
     from kveil.federate.client import Client
+    from kveil.federate.keys import COORDINATOR
 
     if [coordinator, port, socket].count(None) != 2:
         raise InvalidValue("pass one of --coordinator https://host:port (call in), --port (listen) or --socket (behind a relay).")
@@ -92,6 +96,10 @@ def party(
         )
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     own = None if keys is None else Keys.at(keys)
+    if own is not None and COORDINATOR not in own.peers:
+        raise InvalidValue(
+            f"{str(keys)!r} has no certificate of a coordinator: it is not the folder of a party. Pass a party's own."
+        )
     source = read(
         data, columns=parse_labels(columns, data), person=parse_label(person, data), max_rows_per_person=max_rows_per_person
     )
@@ -137,8 +145,11 @@ def run(
     """Cluster centres of what all parties hold, saved with their guarantee at OUT. No row comes here."""
     from kveil import FederatedKMeans
     from kveil.federate import Calling, Keys, Logged, Receiving
+    from kveil.federate.keys import COORDINATOR
 
     check_place(out, force)
+    if COORDINATOR in Keys.at(keys).peers:
+        raise InvalidValue(f"{str(keys)!r} is the folder of a party. A run needs the coordinator's, from `kveil federate keys`.")
     asked = None if parties is None else [name.strip() for name in parties.split(",")]
     transport: Any
     if listen is None:
@@ -147,8 +158,8 @@ def run(
         transport = Calling(keys, mutual=mutual)
     else:
         host, port = _place(listen)
-        transport = Receiving(keys, host, port, mutual=mutual, announce=_announce)
         asked = asked or list(Keys.at(keys).peers)
+        transport = Receiving(keys, host, port, mutual=mutual, announce=partial(_announce, names=asked, timeout=timeout))
     model = FederatedKMeans(
         k, epsilon=None if no_privacy else epsilon, delta=delta, protocol=protocol.value, n_steps=n_steps, timeout=timeout,
         transport=transport if log is None else Logged(transport, log), random_state=random_state,
@@ -182,8 +193,8 @@ def _place(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def _announce(url: str) -> None:
-    typer.echo(f"waiting for parties at {url}", err=True)
+def _announce(url: str, names: list[str], timeout: float) -> None:
+    typer.echo(f"waiting at {url} for {', '.join(names)}, up to {timeout:g} seconds", err=True)
 
 
 def _words(model: Any, out: Path) -> str:

@@ -43,7 +43,12 @@ class Calling:
         for address in parties:
             told, _, url = address.rpartition("=")
             client = Client(url, keys, mutual=self.mutual)
-            name = _patiently(partial(client.connect, timeout), time.monotonic() + timeout, url) or told
+            try:
+                name = _patiently(partial(client.connect, timeout), time.monotonic() + timeout, url) or told
+            except FederationError as error:
+                raise FederationError(
+                    f"{error}. Nothing was drawn and nothing was charged. Start the party there, or check address and keys."
+                ) from None
             if told not in ("", name):
                 raise InvalidValue(f"the party at {url} is {name!r} by its certificate, not {told!r}.")
             if name in clients:

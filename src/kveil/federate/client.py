@@ -14,8 +14,11 @@ from kveil.federate.wire import LARGEST
 CONNECT = 10.0  # seconds
 
 
+KEYS_ADVICE = "Use folders that one call of `kveil federate keys` made, and --mutual on both sides or on neither."
+
+
 class CallFailed(FederationError):
-    """The peer could not be reached or broke off; the same bytes may be sent again."""
+    """The peer could not be reached, broke off or has nothing to ask; the same bytes may be sent again."""
 
 
 class Client:
@@ -52,10 +55,12 @@ class Client:
             status = response.status
         except (OSError, http.client.HTTPException) as error:
             self.close()
-            raise CallFailed(f"cannot be reached ({type(error).__name__})") from None
+            raise CallFailed(f"cannot be reached ({_why(error)})") from None
         if status in (200, 204) and len(answer) <= LARGEST:
             return status, answer
         self.close()
+        if status == 404:
+            raise CallFailed("does not ask this party now, HTTP status 404")
         raise FederationError("does not know this caller" if status == 401 else f"answered with HTTP status {status}")
 
     def connect(self, timeout: float) -> str | None:
@@ -64,7 +69,7 @@ class Client:
             self._connected(timeout)
         except OSError as error:
             self.close()
-            raise CallFailed(f"cannot be reached ({type(error).__name__})") from None
+            raise CallFailed(f"cannot be reached ({_why(error)})") from None
         return self.peer
 
     def close(self) -> None:
@@ -103,3 +108,12 @@ class Client:
             self.close()
             raise ConnectionError("another peer than before")
         self.peer = peer
+
+
+def _why(error: Exception) -> str:
+    """A few words for a log: what to look at first."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return "its certificate is not in the folder of keys, or is for other --hosts"
+    if isinstance(error, ConnectionRefusedError):
+        return "nobody listens there"
+    return type(error).__name__

@@ -67,7 +67,10 @@ class Coordinator:
             except KveilError as error:
                 trouble[name] = str(error)
         if trouble:
-            raise FederationError(f"not all parties can be asked: {_listed(trouble)}. Nothing was drawn and nothing was charged.")
+            raise FederationError(
+                f"not all parties can be asked: {_listed(trouble)}. Nothing was drawn and nothing was charged. Their own logs "
+                "tell more; if they do not know the caller, use folders of keys that were made together."
+            )
         return found
 
     def open(self, plan: RunPlan) -> None:
@@ -87,7 +90,7 @@ class Coordinator:
             text_ = f"the plan was not agreed to: {_listed(trouble)}. Nothing was drawn and nothing was charged."
             if all(why == "refused (budget)" for why in trouble.values()):
                 raise BudgetExceeded(f"{text_} Ask for less, or agree a new budget with the owners of the rows.")
-            raise FederationError(f"{text_} {_ADVICE}")
+            raise FederationError(" ".join([text_, *(advice for code, advice in _ADVICE.items() if _has(trouble, code))]))
 
     def ask(
         self, kind: str, question: Question, layout: Layout, parties: Iterable[str] | None = None
@@ -174,10 +177,14 @@ class Coordinator:
             )
 
 
-_ADVICE = (
-    "domain: bounds, grid or unit differ; policy: the party does not allow it; budget: its ledger has too little left; busy: "
-    "another run is open there; conflict: the run was seen before."
-)
+_ADVICE = {  # by the code of a refusal
+    "policy": "policy: more than the party allows (by default epsilon 1, no delta, 4096 clusters); its log names the limit.",
+    "domain": "domain: bounds, grid or unit differ.",
+    "budget": "budget: the ledger of the party has too little left; ask for less.",
+    "busy": "busy: a run that broke off is open there until it expires, or another one goes on; its log tells until when.",
+    "conflict": "conflict: the run was seen before; start a new one.",
+    "version": "version: the party speaks another version of the protocol; install the same kveil.",
+}
 
 
 def _hello(body: Any) -> Hello:
@@ -185,6 +192,10 @@ def _hello(body: Any) -> Hello:
     if len(found["columns"]) not in (0, found["layout"].domain.n_columns):
         raise WireError("a party must name all of its columns, or none.")
     return Hello(found["data"], tuple(found["columns"]), found["layout"])
+
+
+def _has(trouble: dict[str, str], code: str) -> bool:
+    return f"refused ({code})" in trouble.values()
 
 
 def _listed(trouble: dict[str, str]) -> str:

@@ -78,7 +78,10 @@ class Journal:
             owner = None
         if owner != (party,):
             self._db.close()
-            raise InvalidValue("this file is no journal of this party. Each party keeps its own: name another file or party.")
+            raise InvalidValue(
+                f"{os.fspath(path or '')!r} is no journal of a party called {party!r}. Each keeps its own beside its ledger: use "
+                "the keys and the ledger that belong together, or name another journal."
+            )
 
     def close(self) -> None:
         with self._lock, closing(self._db):

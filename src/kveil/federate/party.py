@@ -177,6 +177,7 @@ class Party:
         now = self._clock()
         for run in self._journal.open_runs():
             if now < run.expires:
+                log.info("party %s: run %s is open for %d more seconds", self.name, run.id[:8], run.expires - now)
                 raise Refused("busy")
             self._journal.shut(run.id)
         reply = self._reply(asked, request, {"accept": 1})
@@ -192,18 +193,25 @@ class Party:
     def _allow(self, plan: RunPlan) -> None:
         """Refuse what the policy and the domain of this party, as they are now, do not allow."""
         policy, epsilon = self.policy, plan.epsilon
-        allowed = plan.data == self.dataset and plan.protocol in policy.protocols and plan.n_clusters <= policy.max_clusters
-        allowed &= sum(part.times for part in plan.rounds) <= policy.max_rounds
-        allowed &= plan.keeps_to_protocol()
         kinds = {part.kind for part in plan.rounds}
+        allowed = {
+            "dataset": plan.data == self.dataset,
+            "protocols": plan.protocol in policy.protocols and plan.keeps_to_protocol(),
+            "max_clusters": plan.n_clusters <= policy.max_clusters,
+            "max_rounds": sum(part.times for part in plan.rounds) <= policy.max_rounds,
+        }
         if epsilon is None:
-            allowed &= policy.allow_exact and not kinds & NOISY
+            allowed["allow_exact"] = policy.allow_exact and not kinds & NOISY
             # Exact sums about centres of the coordinator's choice show rows: not under "dk", unless exact cells do so anyway.
-            allowed &= plan.protocol != "dk" or "cells" in policy.protocols or not kinds & STEPS
+            allowed["protocols"] &= plan.protocol != "dk" or "cells" in policy.protocols or not kinds & STEPS
         else:
-            allowed &= not kinds & EXACT and epsilon <= _floored(policy.epsilon_per_run)
-            allowed &= plan.delta <= Fraction(policy.delta_per_run)
-        if not allowed:
+            allowed["allow_exact"] = not kinds & EXACT
+            allowed["epsilon_per_run"] = epsilon <= _floored(policy.epsilon_per_run)
+            allowed["delta_per_run"] = plan.delta <= Fraction(policy.delta_per_run)
+        if not all(allowed.values()):
+            log.info(
+                "party %s: the plan is beyond %s", self.name, ", ".join(what for what, is_so in allowed.items() if not is_so)
+            )
             raise Refused("policy")
         if plan.domain != self.layout.digest or plan.rows_per_person != self.source.unit.max_rows_per_person:
             raise Refused("domain")

@@ -6,6 +6,7 @@ reply until it is acknowledged; the coordinator keeps the first bytes of each an
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 
 from kveil.errors import FederationError, InvalidValue
 from kveil.federate.calling import FIRST_PAUSE, LONGEST_PAUSE, ticked
-from kveil.federate.client import CallFailed, Client
+from kveil.federate.client import KEYS_ADVICE, CallFailed, Client
 from kveil.federate.keys import COORDINATOR, Keys
 from kveil.federate.link import Lost, named
 from kveil.federate.messages import Reply
@@ -24,6 +25,8 @@ from kveil.federate.wire import WireError, digest
 
 PATH = "/v1/next"
 LONG_POLL = 25.0  # seconds
+
+log = logging.getLogger("kveil.federate")
 
 
 @dataclass(frozen=True)
@@ -55,8 +58,8 @@ class Receiving:
         if missing:
             link.close()
             raise FederationError(
-                f"these parties did not call in: {', '.join(missing)}. Nothing was drawn and nothing was charged. Start them, "
-                "or raise timeout."
+                f"these parties did not call in: {', '.join(missing)}. Nothing was drawn and nothing was charged. Start them "
+                "(if they run, their own logs tell what keeps them away), or raise timeout."
             )
         return link
 
@@ -157,7 +160,7 @@ def call_in(
     patience: seconds after which a coordinator that cannot be reached is given up; default never.
     """
     client, answer = Client(url, keys, mutual=mutual, name=party.name), ticked(party.answer, reply_every)
-    stop, reply, pause, since = stop or threading.Event(), b"", FIRST_PAUSE, time.monotonic()
+    stop, reply, pause, since, told = stop or threading.Event(), b"", FIRST_PAUSE, time.monotonic(), ""
     try:
         while not stop.is_set():
             try:
@@ -165,10 +168,15 @@ def call_in(
             except CallFailed as error:
                 if patience is not None and time.monotonic() - since > patience:
                     raise FederationError(f"the coordinator at {url} {error}.") from None
+                if str(error) != told:  # once for each reason: a party may wait for days
+                    told = str(error)
+                    log.info("party %s: the coordinator at %s %s; trying again", party.name, url, told)
                 stop.wait(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
                 continue  # with the same reply: it was not acknowledged
-            pause, since = FIRST_PAUSE, time.monotonic()
+            except FederationError as error:
+                raise FederationError(f"the coordinator at {url} {error}. {KEYS_ADVICE}") from None
+            pause, since, told = FIRST_PAUSE, time.monotonic(), ""
             reply = (answer(request, COORDINATOR) or b"") if status == 200 else b""
     finally:
         client.close()

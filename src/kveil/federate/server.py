@@ -47,7 +47,9 @@ class Server(ThreadingHTTPServer):
         try:
             super().__init__((host, port), Handler)
         except OSError as error:
-            raise InvalidValue(f"cannot listen on {host}:{port}: {error.strerror}. Choose another port.") from None
+            raise InvalidValue(
+                f"cannot listen on {host}:{port}: {error.strerror}. Choose another port, or an address of this machine."
+            ) from None
 
     @property
     def url(self) -> str:

@@ -38,8 +38,12 @@ def parameters_of(document: Mapping[str, Any], ledger: Any) -> dict[str, Any]:
     if parameters["epsilon"] is not None:
         parameters["epsilon"] = float.fromhex(parameters["epsilon"])
     if (None if ledger is None else open_ledger(ledger).name) != document["ledger"]:
-        asked = "no ledger" if document["ledger"] is None else f'the ledger "{document["ledger"]}"'
-        raise InvalidValue(f"this stream was begun with {asked}. Pass ledger=... as it was: what it releases is charged there.")
+        if document["ledger"] is None:
+            raise InvalidValue("this stream was begun without a ledger. Leave ledger out, or start a stream that has one.")
+        raise InvalidValue(
+            f'this stream was begun with the ledger "{document["ledger"]}". Pass that one as ledger=...: what is released is '
+            "charged there."
+        )
     return {**parameters, "ledger": ledger}
 
 

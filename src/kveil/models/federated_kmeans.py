@@ -18,7 +18,7 @@ from kveil.federate.coordinator import Coordinator, Hello
 from kveil.federate.layout import Layout, grid_bits
 from kveil.federate.link import InProcess, Joined, Link, Transport
 from kveil.federate.party import Party
-from kveil.federate.plan import LONGEST_HOLD, RunPlan, roster_of
+from kveil.federate.plan import LONGEST_HOLD, MOST_CLUSTERS, RunPlan, roster_of
 from kveil.federate.policy import Policy
 from kveil.federate.promise import promised
 from kveil.federate.protocols import PROTOCOLS, RUNS, check_protocol, schedule
@@ -27,14 +27,16 @@ from kveil.kernel.loss import Guarantee, PrivacyUnit
 from kveil.models._clusterer import EuclideanClusterer
 from kveil.models._method import shares
 from kveil.models._paying import public_generator
-from kveil.models._task import check_budget, check_choice, check_clusters
+from kveil.models._task import check_budget, check_choice, check_clusters, check_count
 from kveil.release import Release
+from kveil.release.words import printable
 from kveil.source import read
 from kveil.space.bounds import bounds_by_name, check_domain, domain_width, public_domain
 from kveil.space.euclidean import Scaling
 
 Number = float | ArrayLike
 MOST_STEPS = 20
+WIDEST = 200  # characters of what a party holds, in a message
 
 
 class FederatedKMeans(EuclideanClusterer):
@@ -155,7 +157,8 @@ class FederatedKMeans(EuclideanClusterer):
             raise InvalidValue(f"n_steps must be a whole number between 0 and {MOST_STEPS}, got {self.n_steps!r}.")
         if isinstance(self.timeout, bool) or not isinstance(self.timeout, int | float) or not 0 < self.timeout < math.inf:
             raise InvalidValue(f"timeout must be a number of seconds above 0, got {self.timeout!r}.")
-
+        if check_count("n_clusters", self.n_clusters) > MOST_CLUSTERS:
+            raise InvalidValue(f"n_clusters must be at most {MOST_CLUSTERS} in a federation, got {self.n_clusters}.")
         check_protocol(self.protocol, self.epsilon, self.delta, int(self.n_steps))
 
     def _budget(self, n_columns: int) -> tuple[Fraction | None, Fraction]:
@@ -198,16 +201,17 @@ class FederatedKMeans(EuclideanClusterer):
         """What all parties hold alike: the name of the data, the columns and the layout; an error tells who differs."""
         first, told = next(iter(hellos.items()))
         for name, other in hellos.items():
-            for what, mine, theirs in (
-                ("number of columns", told.layout.domain.n_columns, other.layout.domain.n_columns),
-                ("columns", told.columns, other.columns),
-                ("name of the data", told.data, other.data),
-                ("bounds, grid or unit", told.layout.digest, other.layout.digest),
+            for what, mine, theirs, shown in (
+                ("number of columns", told.layout.domain.n_columns, other.layout.domain.n_columns, _width),
+                ("columns", told.columns, other.columns, _columns),
+                ("name of the data", told.data, other.data, _data),
+                ("bounds, grid or unit", told.layout.digest, other.layout.digest, _ground),
             ):
                 if mine != theirs:
                     raise FederationError(
-                        f"parties {first} and {name} differ in the {what}. All must hold the same columns in the same public "
-                        "domain, or their answers cannot be added. Nothing was drawn and nothing was charged."
+                        f"parties {first} and {name} differ in the {what}: {shown(told)} and {shown(other)}. All must hold the "
+                        "same columns in the same order, public domain and unit, under one name of the data, or their answers "
+                        "cannot be added. Nothing was drawn and nothing was charged."
                     )
         self._check_domain(told)
         return told.data, told.columns or None, told.layout
@@ -271,3 +275,20 @@ class FederatedKMeans(EuclideanClusterer):
             notes=(*coordinator.notes, *told),
         )  # fmt: skip
         return self
+
+
+def _width(told: Hello) -> str:
+    return str(told.layout.domain.n_columns)
+
+
+def _columns(told: Hello) -> str:
+    return printable(", ".join(map(repr, told.columns)) or "no names", WIDEST)
+
+
+def _data(told: Hello) -> str:
+    return repr(told.data)
+
+
+def _ground(told: Hello) -> str:
+    domain = ", ".join(f"{name} {value}" for name, value in public_domain(told.layout.domain).items())
+    return printable(f"{domain} for {told.layout.unit}", WIDEST)

@@ -109,13 +109,17 @@ def _table(release: Release) -> str:
     return "\n".join(lines) + ("\n\n" + ", ".join(more) + ": see the table beside this card." if more else "")
 
 
+_ALONE = "none: nobody adds this release to earlier ones"
+_NO_LEDGER = {"federation": "none here: every party keeps its own"}
+
+
 def _receipt(release: Release) -> str:
     receipt = release.receipt
     source = "the operating system" if receipt["secure"] else "a script, or no noise at all"
     facts: list[tuple[str, Any]] = [
         ("made by kveil", __version__),
         ("token", receipt["token"] or "none: nothing was charged"),
-        ("ledger", receipt["ledger"] or "none: nobody adds this release to earlier ones"),
+        ("ledger", receipt["ledger"] or _NO_LEDGER.get(release.guarantee.trust, _ALONE)),
         ("draws of noise", receipt["charges"]),
         ("noise from", source),
     ]

@@ -48,6 +48,8 @@ class Mahalanobis:
         self.root, self.largest = vectors * np.sqrt(np.maximum(values, 0.0)), float(max(values.max(), 0.0))
 
     def to_center(self, points: Floats, center: Floats) -> Floats:
+        if len(self.root) != len(center):
+            raise InvalidValue(f"the matrix is for {len(self.root)} column(s), and these points have {len(center)}.")
         away = (points - center) @ self.root
         return np.asarray(np.einsum("ij,ij->i", away, away))
 

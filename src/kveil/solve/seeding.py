@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kveil.errors import FewerDistinctPoints, InvalidValue
+from kveil.errors import FewerDistinctPoints, InvalidType, InvalidValue
 from kveil.solve import _seed_kernels
 from kveil.solve.densities import Density, Dirac
 from kveil.solve.divergences import Divergence, SquaredEuclidean
@@ -80,6 +80,9 @@ def kvariates(
     >>> kvariates([[0.0], [0.0], [9.0]], 2, random_state=0).centers.ravel().tolist() in ([0.0, 9.0], [9.0, 0.0])
     True
     """
+    _check_plugs(
+        density=(density, "draw"), probe=(probe, "apply"), divergence=(divergence, "to_center"), chooser=(chooser, "pick")
+    )
     found = seed(
         points, n_clusters, weights=weights, density=density, probe=probe, divergence=divergence, chooser=chooser,
         first=first, random_state=random_state,
@@ -155,12 +158,23 @@ def first_weights(weights: Floats, first: First) -> Floats:
     return weights if first == "weighted" else (weights > 0).astype(np.float64)
 
 
+def _check_plugs(**plugs: tuple[Any, str]) -> None:
+    for name, (plug, verb) in plugs.items():
+        if isinstance(plug, type) or not callable(getattr(plug, verb, None)):
+            raise InvalidType(f"{name} must be an object of kveil.seeding, such as seeding.Dirac(), or have a method {verb}.")
+
+
 def as_points(points: ArrayLike) -> Floats:
-    rows = np.require(points, np.float64, ["C", "W"])  # the one kind of array that the kernel is compiled for
+    try:
+        rows = np.require(points, np.float64, ["C", "W"])  # the one kind of array that the kernel is compiled for
+    except (TypeError, ValueError):
+        raise InvalidValue(
+            "points must be a table of numbers: an array, a frame or a list of rows. Read files beforehand."
+        ) from None
     if rows.ndim != 2 or not rows.shape[0] or not rows.shape[1]:
-        raise InvalidValue("points must be a table with at least one row and one column.")
+        raise InvalidValue("points must be a table with at least one row and one column. One feature: array.reshape(-1, 1).")
     if not np.isfinite(rows).all():
-        raise InvalidValue("points must be finite.")
+        raise InvalidValue("points must be finite. Fill or drop rows with NaN or infinity beforehand.")
     return rows
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from kveil.errors import InvalidValue
 from kveil.source import Source
 
 
@@ -20,5 +22,13 @@ def batches(data: Any) -> Iterator[Any]:
     """The batches of a stream, or the one that `data` is."""
     if is_stream(data):
         yield from data
+    elif (
+        isinstance(data, list | tuple)
+        and data
+        and (isinstance(data[0], str | os.PathLike) or len(getattr(data[0], "shape", ())) == 2)
+    ):
+        raise InvalidValue(
+            "a list is one table, with a row in each entry, and this one has tables. Pass iter(...) of it to see each."
+        )
     else:
         yield data
