@@ -81,7 +81,7 @@ NOBODY = "https://127.0.0.1:1"
         ((*LISTENING, "--policy", "none.json"), "no policy"),
         ((*LISTENING, "--ledger", "none.db"), "no ledger"),
         ((*LISTENING, "--secret", "none.bin"), "cannot be read"),
-        ((*PARTY, "--port", "0", "--keys", "KEYS/coordinator"), "not the folder of a party"),
+        ((*PARTY, "--port", "0", "--keys", "KEYS/coordinator", "--ledger", "LEDGER"), "not the folder of a party"),
         (("run", "--keys", "KEYS/north", "-o", "OUT", "--listen", "127.0.0.1:0"), "folder of a party"),
         ((*RUN, "--listen", "127.0.0.1:0", "--k", "0"), "n_clusters"),
         ((*RUN, "--listen", "127.0.0.1:0", "--k", "65537"), "at most 65536"),

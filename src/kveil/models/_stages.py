@@ -102,7 +102,7 @@ class Stages:
     def recovered(self, frame: Frame, leaves: Leaves, outlook: Outlook, share: float, clustered: Clustering) -> Means:
         """Released means, about the middle, of clusters found in the projection: more than k, to be merged, if noise allows."""
         noise, n_leaves = np.sqrt(self.pool.spread(self.d, outlook.radius, 0.95 * share)), len(leaves.points)
-        most = max(self.k, min(4 * self.k, n_leaves // 2))
+        most = max(self.k, min(4 * self.k, 3 * n_leaves // 4))
         cells = most if noise == 0 else int(np.clip(np.floor(0.3 * outlook.n * outlook.radius / noise), self.k, most))
         seeds = whole_steps(clustered(leaves.points, leaves.weights, cells, self.rng), frame.reach).astype(np.float64)
         bases, radii = np.zeros((cells, self.d), dtype=np.int64), np.full(cells, frame.radius, dtype=np.int64)
