@@ -14,8 +14,8 @@ from kveil.partition.cells import PublicMap
 
 CUT, MOST_LEAVES = 2.5, 400  # standard deviations that a cell must reach; cells that are clustered at most
 DEPTHS = {1: 6, 2: 8, 3: 12}
-FROM = 20.0  # times that a cluster of equal share reaches the cut, if noise is low: blocks of cells are looked at, too
-FINE = 10  # two columns: this depth, if noise is low even so
+FINE, FROM = 10, 20.0  # two columns: this depth, if a cluster of equal share then reaches the cut so many times
+GATHERED_FROM = 40.0  # up to two columns, the same: blocks of cells count, too; in more noise they blur more than they add
 
 
 class Grid:
@@ -34,8 +34,7 @@ class Grid:
         return Round(1, (cell_query(0, one, self.depth, self.terms),))
 
     def next(self, done: Round, answers: Answers, seed: bytes) -> Outcome:
-        # Else noise in blocks does more harm than they do good, as it does in three columns.
-        is_gathered = self.terms.n_columns <= 2 and detectability(self.terms, self.depth) >= FROM
+        is_gathered = self.terms.n_columns <= 2 and detectability(self.terms, self.depth) >= GATHERED_FROM
         proxy = descend(answers, done.queries, self.terms, z=CUT, cap=MOST_LEAVES, is_gathered=is_gathered)
         return clustered(proxy, self.terms.k, public_generator(seed, "solve"))
 
