@@ -19,7 +19,7 @@ demo: $(STAMP)  ## the main job: a table, one command, private centres and a gua
 	$(BIN)/kveil demo
 
 test: $(STAMP)  ## all tests; the coverage of the vault must stay at 98 % of lines and branches
-	$(BIN)/python -m pytest -n 2 --dist loadfile --doctest-modules --cov=kveil --cov-report= $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal --doctest-modules --cov=kveil --cov-report= $(ARGS)
 ifndef ARGS
 	$(BIN)/python -m coverage report --include='src/kveil/kernel/*' --fail-under=98
 endif
