@@ -15,8 +15,9 @@ from kveil.errors import SourceError
 from kveil.models.private_kmeans import METHODS
 from kveil.research.contest import NOT_PRIVATE, Cell, Contestant, Setting, absent, cost, run
 from kveil.research.highdim import CONTESTANTS, Outcome, Panel, Size, gaussians, panels, play, read_images
+from kveil.research.records import as_csv
 from kveil.research.seeders import SEEDERS
-from kveil.research.tables import as_csv, as_markdown, records
+from kveil.research.tables import as_markdown, records
 
 TINY = Size(rows=150, small=120, runs=2, clusters=(2, 3), epsilons=(0.5, 1.0))
 
@@ -107,7 +108,7 @@ class TestNumbers:
         assert [record["ratio_to_non_private"] for record in private] == [2.0, 2.0]
         assert private[1]["sd_cost"] == pytest.approx(np.sqrt(0.5))
         assert "| DP-Lloyd | 4 ± 0 | 2 ± 0.71 |" in as_markdown([told], [])
-        assert len(list(csv.DictReader(io.StringIO(as_csv([told]))))) == 4
+        assert len(list(csv.DictReader(io.StringIO(as_csv(records([told])))))) == 4
 
     def test_the_report_says_what_it_is_not_and_who_was_left_out(self, told):
         report = as_markdown([told], ["Figure 2c was skipped."])

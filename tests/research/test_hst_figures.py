@@ -16,11 +16,11 @@ from kveil.research import median_methods
 from kveil.research.hst_figures import COMPARISONS, QUICK, Cell, Outcome, Size, Verdict, farthest_apart, play, verdicts
 from kveil.research.hst_report import as_markdown, records, timing_records
 from kveil.research.hst_times import FIXED, Timing, timings
-from kveil.research.kvariates_report import as_csv
 from kveil.research.median_cases import GROUPS, KINDS, Images, cases, clustered_graph, read_digits, timed_universes
 from kveil.research.median_methods import METHODS, Round, Run, corrected_seeds
 from kveil.research.printed_hst import printed_cost
 from kveil.research.printed_seeds import printed_seeds, printed_seeds_cost, rates
+from kveil.research.records import as_csv
 from kveil.solve.hst import seeds_from_counts
 from kveil.testing import scripted
 

@@ -10,8 +10,9 @@ import pytest
 
 from kveil.errors import SourceError
 from kveil.research.contest import Setting
-from kveil.research.kvariates_report import as_csv, as_markdown, entry_records, point_records
+from kveil.research.kvariates_report import as_markdown, entry_records, point_records
 from kveil.research.peers import Crowd, Point, figure_3, peers, scatter
+from kveil.research.records import as_csv
 from kveil.research.seed_table import CONDITIONAL, FITTED, NO_DATA, SEEDED, Case, Entry, cases, mixture, read_places, table_2
 from kveil.research.seeders import SEEDERS, conditional_seeds, private_seeds
 from kveil.testing import scripted

@@ -6,8 +6,9 @@ import io
 import numpy as np
 import pytest
 
-from kveil.research.local_report import as_csv, as_markdown, records, svg
+from kveil.research.local_report import as_markdown, records, svg
 from kveil.research.local_table import DATA_FREE, PROTOCOLS, Cell, Size, data_free, made_up, play
+from kveil.research.records import as_csv
 
 TINY = Size(shapes=((3, 2), (2, 5)), people=(1500,), epsilons=(0.125, 4.0), runs=2)
 
@@ -61,7 +62,7 @@ def test_the_default_is_bold_and_says_where_it_would_be_refused():
 
 
 def test_records_and_csv_hold_the_same_numbers():
-    lines = list(csv.DictReader(io.StringIO(as_csv(made_by_hand()))))
+    lines = list(csv.DictReader(io.StringIO(as_csv(records(made_by_hand())))))
     assert [float(line["median_ratio"]) for line in lines] == [2.0, 1.2, 4.0, 2.0]
     assert [line["forecast"] for line in records(made_by_hand())] == [2.0, 1.1, None, None]
 

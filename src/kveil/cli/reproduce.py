@@ -40,7 +40,8 @@ def highdim_figures(
     svg = _drawing()
     from kveil.release.place import put_folder
     from kveil.research.highdim import QUICK, Size, panels, play, read_images
-    from kveil.research.tables import as_csv, as_markdown, records
+    from kveil.research.records import as_csv
+    from kveil.research.tables import as_markdown, records
 
     skipped = [] if data else ["Figure 2c was skipped: it needs MNIST. Pass --data FILE, an .npz with the images as array x."]
     size = QUICK if quick else Size()
@@ -50,7 +51,7 @@ def highdim_figures(
         outcomes = [play(panel, update) for panel in drawn]
     files = {f"figure-{outcome.panel.name}.svg": svg(outcome) for outcome in outcomes}
     report = as_markdown(outcomes, skipped)
-    files |= {"results.csv": as_csv(outcomes).encode(), "results.md": report.encode()}
+    files |= {"results.csv": as_csv(records(outcomes)).encode(), "results.md": report.encode()}
     put_folder(out, files, None)
     if as_json:
         left_out = {outcome.panel.name: outcome.left_out for outcome in outcomes}
@@ -82,8 +83,8 @@ def hst_figures(
     from kveil.research.hst_figures import QUICK, Size, play
     from kveil.research.hst_report import as_markdown, records, timing_records, verdict_records
     from kveil.research.hst_times import timings
-    from kveil.research.kvariates_report import as_csv
     from kveil.research.median_cases import cases, read_digits, timed_universes
+    from kveil.research.records import as_csv
 
     skipped = [] if data else ["The images were skipped: they need MNIST. Pass --data FILE, an .npz with images x and digits y."]
     images = None if data is None else read_digits(data)
@@ -123,8 +124,9 @@ def kvariates_figures(
     _check_new(out)
     svg = _drawing("kveil.research.kvariates_figure")
     from kveil.release.place import put_folder
-    from kveil.research.kvariates_report import as_csv, as_markdown, entry_records, point_records
+    from kveil.research.kvariates_report import as_markdown, entry_records, point_records
     from kveil.research.peers import QUICK, RIVALS, Crowd, figure_3
+    from kveil.research.records import as_csv
     from kveil.research.seed_table import cases, read_places, table_2
 
     skipped = [] if data else ["No places were given. Pass --data FILE, an .npz with longitudes and latitudes as array x."]
@@ -161,8 +163,9 @@ def local_table(
     _check_new(out)
     _drawing()
     from kveil.release.place import put_folder
-    from kveil.research.local_report import as_csv, as_markdown, records, svg
+    from kveil.research.local_report import as_markdown, records, svg
     from kveil.research.local_table import QUICK, Size, play
+    from kveil.research.records import as_csv
 
     size = QUICK if quick else Size()
     size = replace(size, people=(people,) if people else size.people, runs=runs or size.runs)
@@ -170,7 +173,7 @@ def local_table(
         cells = play(size, update)
     files = {f"local-{n}.svg": svg(cells, n) for n in size.people}
     report = as_markdown(cells)
-    files |= {"results.csv": as_csv(cells).encode(), "results.md": report.encode()}
+    files |= {"results.csv": as_csv(records(cells)).encode(), "results.md": report.encode()}
     put_folder(out, files, None)
     if as_json:
         typer.echo(json.dumps({"out": str(out), "files": sorted(files), "results": records(cells)}))

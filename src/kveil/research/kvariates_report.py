@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -37,14 +35,6 @@ def entry_records(entries: Sequence[Entry]) -> list[dict[str, Any]]:
         }
         for entry in entries
     ]
-
-
-def as_csv(records: Sequence[Mapping[str, Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
-    return text.getvalue()
 
 
 def as_markdown(crowd: Crowd, points: Sequence[Point], entries: Sequence[Entry], epsilon: float, skipped: Sequence[str]) -> str:

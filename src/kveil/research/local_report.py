@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Sequence
 from typing import Any
@@ -26,15 +25,6 @@ def records(cells: Sequence[Cell]) -> list[dict[str, Any]]:
         }
         for cell in cells
     ]  # fmt: skip
-
-
-def as_csv(cells: Sequence[Cell]) -> str:
-    text = io.StringIO()
-    lines = records(cells)
-    writer = csv.DictWriter(text, list(lines[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(lines)
-    return text.getvalue()
 
 
 def as_markdown(cells: Sequence[Cell]) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,15 +17,6 @@ NOTICE = (
 def records(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     """One flat record a cell: where, who, the mean cost of a row with its deviation, over non-private k-means++, and the time."""
     return [_record(outcome, cell) for outcome in outcomes for cell in outcome.cells]
-
-
-def as_csv(outcomes: Sequence[Outcome]) -> str:
-    text = io.StringIO()
-    lines = records(outcomes)
-    writer = csv.DictWriter(text, list(lines[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(lines)
-    return text.getvalue()
 
 
 def as_markdown(outcomes: Sequence[Outcome], skipped: Sequence[str]) -> str:
