@@ -25,7 +25,7 @@ from kveil.federate.messages import FIRST_LINK, Request, next_link
 pytestmark = pytest.mark.journey
 
 BIN = Path(sys.executable).parent
-NAMES = ("east", "north", "south")
+NAMES = ("east", "inland", "north", "south", "west")
 PLACES = np.array([[-0.6, -0.5], [0.1, 0.7], [0.6, -0.2]])
 LIMIT = 600.0  # seconds, for a run whose every step starts new processes
 
@@ -92,7 +92,7 @@ def until(condition, what, place):
 def test_flower_carries_a_run_and_a_lost_node_is_left_out(tmp_path, stage):
     keys = make_keys(tmp_path / "keys", NAMES) / "coordinator"
     port, certificate = free_port(), str(keys / "certificate.pem")
-    parties = [party(number) for number in range(3)]
+    parties = [party(number) for number in range(len(NAMES))]
     doors = [Door(held, tmp_path / f"{held.name}.sock") for held in parties]
     stage(
         "flower-superlink", "--host", "127.0.0.1", "--port", str(port), "--ssl-certfile", certificate,
@@ -121,7 +121,7 @@ def test_flower_carries_a_run_and_a_lost_node_is_left_out(tmp_path, stage):
     release = kveil.load(tmp_path / "centres")
 
     assert np.linalg.norm(PLACES[:, None] - release.centers, axis=2).min(axis=1).max() < 0.05
-    assert (release.guarantee.epsilon, release.guarantee.trust, release.parameters["parties"]) == (1.0, "federation", 3)
+    assert (release.guarantee.epsilon, release.guarantee.trust, release.parameters["parties"]) == (1.0, "federation", len(NAMES))
     assert not release.guarantee.valid  # these parties' noise was scripted, and they say so
     assert any("party east left the run" in note for note in release.notes)
     told = dict(re.match(r"party (\w+): receipt (\w+)", note).groups() for note in release.notes if "receipt" in note)
