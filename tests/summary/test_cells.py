@@ -1,12 +1,14 @@
 """Statistics of cells: each moves by a bounded amount with one row, and by nothing else."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kveil.space.euclidean import Centers
-from kveil.summary import cells, frame
+from kveil.summary import _kernels, cells, frame
 from kveil.summary.cells import MOMENT_TOP, TOP, Lengths, Residuals, Stage
 from kveil.summary.frame import AXIS_BITS, Frame
 
@@ -124,3 +126,16 @@ def test_residuals_are_clipped_and_scaled(radius):
     expected = np.array([3.0, 4.0]) * TOP / max(radius, 5)
     assert np.all(np.abs(sums[0]) <= expected + 1e-9)
     assert np.all(np.abs(sums[0] - expected) < (0.35 * expected if radius < 5 else 1))
+
+
+@given(st.lists(st.integers(-(2**28) + 1, 2**28 - 1), min_size=1, max_size=6), st.integers(1, 2**29), st.integers(-2, 2))
+@settings(max_examples=1500, deadline=None)
+def test_scaled_residuals_are_those_of_whole_numbers(row, radius, off):
+    """Also where the quotient is just below, at or just above a whole number."""
+    row[0] = max(min(radius * (row[0] % TOP) // TOP + off, 2**28 - 1), -(2**28) + 1)
+    counts, sums = np.zeros(1, dtype=np.int64), np.zeros((1, len(row)), dtype=np.int64)
+    bases, radii = np.zeros((1, len(row)), dtype=np.int64), np.array([radius])
+    _kernels.add_residuals(np.array([row]), np.zeros(1, dtype=np.int32), bases, radii, TOP, counts, sums)
+    square = sum(x * x for x in row)
+    divisor = radius if square <= radius * radius else int(math.sqrt(square)) + 2
+    assert sums[0].tolist() == [(1 if x >= 0 else -1) * (abs(x) * TOP // divisor) for x in row]
