@@ -249,6 +249,20 @@ def test_only_the_key_of_a_campaign_goes_on_with_it(tmp_path):
     assert (again.number, str(again.not_before), str(again.not_after)) == (2, "2030-01-05", "2030-02-04")
 
 
+def test_a_collector_that_died_right_after_publishing_finds_the_round_and_publishes_no_other(tmp_path):
+    place = tmp_path / "collector.db"
+    first = make_collector(place)
+    first.open(make_campaign(protocol="refine", min_reports=0), *OPEN)
+    (campaign,) = first.campaigns()
+    first.close(campaign)
+    published = first.next_manifest(campaign, *OPEN)  # whoever asked dies before this comes back
+    again = make_collector(place)
+    assert again.state(campaign) == (2, "open")
+    with pytest.raises(InvalidValue, match="round 2 is still open: the last of `manifests`"):
+        again.next_manifest(campaign, *OPEN)
+    assert again.manifests(campaign)[-1] == published
+
+
 def test_two_collectors_on_one_storage_publish_a_round_once(tmp_path):
     place = tmp_path / "collector.db"
     first, second = make_collector(place), make_collector(place)

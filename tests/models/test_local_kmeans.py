@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 import kveil
 from kveil import LocalKMeans
-from kveil.errors import BoundsRequired, KveilError
+from kveil.errors import BoundsRequired, InvalidValue, KveilError
 from kveil.testing import scripted
 
 
@@ -54,12 +54,28 @@ def test_scripted_noise_is_no_promise():
 
 
 def test_a_shuffler_s_figure_is_a_second_line_and_not_the_promise():
-    model = LocalKMeans(2, epsilon=2.0, center=100.0, radius=80.0).fit(two_places(20_000))
+    model = LocalKMeans(2, epsilon=2.0, center=100.0, radius=80.0, devices="exact").fit(two_places(20_000))
     (line,) = model.guarantee_.conditional
     assert line.epsilon < 0.2 < model.guarantee_.epsilon == 2.0
     assert "shuffler" in line.assumption
     assert "Only if a trusted shuffler" in str(model.guarantee_)
     assert model.guarantee().conditional == ()
+
+
+def test_where_nothing_is_promised_a_shuffler_adds_nothing():
+    fast = LocalKMeans(2, epsilon=2.0, center=100.0, radius=80.0).fit(two_places(20_000))
+    with scripted(1):
+        played = LocalKMeans(2, epsilon=2.0, center=100.0, radius=80.0, devices="exact").fit(two_places(20_000))
+    for model in (fast, played):
+        assert not model.guarantee_.valid
+        assert model.guarantee_.conditional == ()
+        assert "shuffler" not in model.release_.card()
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, "1", float("nan"), float("inf"), 20, None, True])
+def test_the_range_of_epsilon_is_told_at_once(epsilon):
+    with pytest.raises(InvalidValue, match="above 0 and at most 10"):
+        LocalKMeans(2, epsilon=epsilon, radius=1.0).guarantee()
 
 
 @pytest.mark.parametrize(

@@ -128,12 +128,16 @@ class Collector:
     def next_manifest(self, campaign: str, not_before: date | None = None, not_after: date | None = None) -> Signed | None:
         """Decode the closed round and publish the next one, from today on for 30 days if not said otherwise; None at the end.
 
-        May be killed and called again: sums go on where they were, and nothing is published twice.
+        Killed before it has published, it may be called again: sums go on where they were. Afterwards the new round is `state`'s,
+        and the last of `manifests`; calling again raises until that one is closed, so nothing is published twice.
         """
         rounds = self._rounds(campaign)
         done, manifest = rounds[-1], _manifest(rounds[-1])
         if done.state == "open":
-            raise InvalidValue("the last round is still open. Close it first: only then are its reports final.")
+            raise InvalidValue(
+                f"round {done.number} is still open: the last of `manifests` asks for its reports. Close it first; only then are "
+                "they final."
+            )
         if done.state == "decoded":
             return None
         answers = StoredAnswers(self._storage, done, manifest, self._chunk)

@@ -6,6 +6,7 @@ import warnings
 from dataclasses import replace
 from fractions import Fraction
 from math import sqrt
+from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -117,9 +118,14 @@ class LocalKMeans(EuclideanClusterer):
         return Plan((Charge("randomiser", "one report a person", 1, "range", self._epsilon()),), "replace-one", PrivacyUnit())
 
     def _epsilon(self) -> Fraction:
-        epsilon = check_budget(self.epsilon, 0.0)[0]
-        if epsilon is None or epsilon > MOST_LOCAL_EPSILON:
-            raise InvalidValue(f"epsilon of a local report must be at most {MOST_LOCAL_EPSILON}: more hides nothing.")
+        given = self.epsilon
+        if isinstance(given, bool) or not isinstance(given, Real) or not 0 < given <= MOST_LOCAL_EPSILON:
+            raise InvalidValue(
+                f"epsilon must be a number above 0 and at most {MOST_LOCAL_EPSILON}, got {given!r}: it is what one report may give "
+                "away, and more hides nothing."
+            )
+        epsilon = check_budget(given, 0.0)[0]
+        assert epsilon is not None
         return epsilon
 
     def _domain_of(self, n_columns: int) -> Ball:
@@ -138,7 +144,8 @@ class LocalKMeans(EuclideanClusterer):
             self._promise(), trust="local", receipts=found.receipts, reasons=[FAST] if self.devices == "fast" else []
         )
         epsilon = float(promise.epsilon)
-        self.guarantee_ = replace(promise, conditional=conditional(epsilon, min(found.reports, default=0)))
+        hidden = conditional(epsilon, min(found.reports, default=0)) if promise.valid else ()  # nothing to add to no promise
+        self.guarantee_ = replace(promise, conditional=hidden)
         self.cluster_centers_ = domain.center + domain.radius * outcome.centres
         self.cluster_weights_ = None if outcome.counts is None else shares(outcome.counts)
         self.cluster_errors_ = None if outcome.sd is None else domain.radius * sqrt(d) * outcome.sd
