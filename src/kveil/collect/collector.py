@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum
 from math import isfinite, log, sqrt
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -20,11 +20,11 @@ from kveil.collect import canonical
 from kveil.collect.campaign import Campaign, Result, forecast, promise, protocol_of
 from kveil.collect.decode import CHUNK, StoredAnswers
 from kveil.collect.keys import SigningKey
-from kveil.collect.manifest import FIRST, Header, Manifest, Signed
+from kveil.collect.manifest import COHORTS, FIRST, Header, Manifest, Signed
 from kveil.collect.queries import Outcome, Round
 from kveil.collect.report import Report
 from kveil.collect.storage import Row, Storage, StoredRound
-from kveil.errors import InvalidValue
+from kveil.errors import InvalidType, InvalidValue
 from kveil.kernel.loss import response_weights
 
 MOST_AT_ONCE = 10_000
@@ -65,11 +65,16 @@ class Collector:
         chunk: int = CHUNK,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
+        if key is not None and not isinstance(key, SigningKey):
+            raise InvalidType("key must be a SigningKey, the secret half: SigningKey.load(path). Devices have the public one.")
         self._storage, self._key, self._chunk, self._clock = Storage(place), key, chunk, clock
         self._asked: dict[str, tuple[int, tuple[int, ...]]] = {}  # rounds never change: their id, and M of each query
 
     def open(self, campaign: Campaign, not_before: date, not_after: date) -> Signed:
-        """Publish the first round of a new campaign: its signed manifest."""
+        """Publish the first round of a new campaign: its signed manifest. Devices answer from `not_before` to `not_after`, UTC."""
+        if not isinstance(campaign, Campaign):
+            raise InvalidType("a collector opens a Campaign: Campaign(name, n=..., n_clusters=..., epsilon=..., center=..., radius=...).")
+        self._check_dates(not_before, not_after)
         header = campaign.header(self._signing_key().public)
         if header.campaign in self._storage.campaigns():
             raise InvalidValue("this very campaign is here already. Give a new one another name.")
@@ -90,6 +95,8 @@ class Collector:
             found = self._stored(manifest_hash)
             if found is None:
                 raise InvalidValue("there is no such round here, so nobody can have witnessed it.")
+            if key == _manifest(found).header.key:
+                raise InvalidValue("a witness is somebody else than the collector: its own key cannot be one.")
             signed = Signed.from_bytes(found.signed).witnessed(key, signature)
             if self._storage.sign(found.id, found.signed, signed.to_bytes()):  # else another witness was quicker: look again
                 return signed
@@ -140,21 +147,22 @@ class Collector:
             )
         if done.state == "decoded":
             return None
+        first = self._clock().date() if not_before is None else not_before
+        dates = (first, first + timedelta(days=30) if not_after is None and isinstance(first, date) else not_after)
+        self._check_dates(*dates)
         answers = StoredAnswers(self._storage, done, manifest, self._chunk)
         asked = Round(done.number, manifest.queries, json.loads(done.notes))
         following = protocol_of(manifest.header).next(asked, answers, bytes.fromhex(manifest.hash))
         if isinstance(following, Outcome):
             self._storage.add_result(done.id, self._result(manifest.header, rounds, following).to_json())
             return None
-        first = not_before or self._clock().date()
-        dates = (first, not_after or first + timedelta(days=30))
         terms = (manifest.header, following.number, manifest.hash, *dates, manifest.min_reports, following.queries)
         return self._publish(done.id, following, Manifest(*terms))
 
     def result(self, campaign: str) -> Result:
         """What the campaign found, once `next_manifest` has said that no round follows."""
         text = self._storage.result(campaign)
-        if text is None:
+        if text is None and self._rounds(campaign):  # or it says that there is no such campaign
             raise InvalidValue("this campaign has no result yet: close each round, and ask for the next until there is none.")
         return Result.from_json(text)
 
@@ -194,6 +202,13 @@ class Collector:
         self._storage.add_round(done, row)
         return signed
 
+    def _check_dates(self, first: Any, last: Any) -> None:
+        """Before anything is computed: dates on which nobody could answer would be signed for ever."""
+        if not all(isinstance(day, date) and not isinstance(day, datetime) for day in (first, last)):
+            raise InvalidType("a round begins and ends on days: pass datetime.date objects, not text and not times.")
+        if last < first or last < self._clock().date():
+            raise InvalidValue(f"a round from {first} to {last} is over before a device can answer. Pass a later last day.")
+
     def _signing_key(self) -> SigningKey:
         if self._key is None:
             raise InvalidValue(
@@ -218,9 +233,20 @@ class Collector:
             ),
             epsilon=log(a / b) * (header.n_rounds if header.mode == "all_rounds" else 1),
             padded=outcome.padded,
-            warnings=(*outcome.notes, *_warnings(manifests[-1], outcome)),
+            warnings=(*outcome.notes, *_few(header, [sum(told.values()) for told in received]), *_warnings(manifests[-1], outcome)),
             guarantee=promise(header, [sum(told.values()) for told in received]),
         )
+
+
+def _few(header: Header, reports: list[int]) -> list[str]:
+    """Rounds that had less than half of the reports that everything was laid out for; counts are public."""
+    parts = [(high - low + 1) / COHORTS for low, high in header.cohorts]
+    rounds = enumerate(zip(reports, parts, strict=False), start=1)
+    return [
+        f"few reports: round {number} had {came} of about {header.n * part:.0f}; the forecast was for n = {header.n} people."
+        for number, (came, part) in rounds
+        if came < header.n * part / 2
+    ]
 
 
 def _warnings(last: Manifest, outcome: Outcome) -> list[str]:
