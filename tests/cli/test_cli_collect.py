@@ -35,7 +35,8 @@ def test_a_plan_says_when_there_are_too_few_people(kveil):
         ("simulate", "--people", 50, "--k", 8, "--epsilon", "1"), ("simulate", "--people", 50, "--protocol", "best"),
         ("plan", "--n", 100, "--columns", 10**8), ("plan", "--n", 10**24, "--columns", 2), ("simulate", "--columns", "x"),
         ("simulate", "x.csv", "--people", 9, "--radius", 1), ("simulate", "--people", 1, "--protocol", "refine"),
-        ("simulate", "--people", 50, "--radius", 0), ("simulate", "--people", 50, "--radius", "nan"), ("simulate", "--people", 50, "--center", "0,0,0"), ("simulate", "none.csv"),
+        ("simulate", "--people", 50, "--radius", 0), ("simulate", "--people", 50, "--radius", "nan"),
+        ("simulate", "--people", 50, "--center", "0,0,0"), ("simulate", "none.csv"),
     ],
     ids=lambda arguments: " ".join(map(str, arguments)),
 )  # fmt: skip

@@ -439,7 +439,7 @@ def test_a_client_that_cannot_work_is_not_made(wrong):
 
 @pytest.mark.parametrize("cap", ["4", "1/2", None, True, [4], 4j], ids=repr)
 def test_a_cap_that_is_no_number_is_refused_in_words(cap):
-    with pytest.raises(InvalidType, match="cap must be a number.*365 days"):
+    with pytest.raises(InvalidType, match=r"cap must be a number.*365 days"):
         make_device(cap=cap)
 
 

@@ -24,6 +24,12 @@ def test_public_numbers_that_make_no_sense_are_refused_by_name(name, wrong):
         plan(**{"n": 10**6, "k": 8, "n_columns": 10, "epsilon": 1, name: wrong})
 
 
+def test_numbers_of_numpy_make_the_same_plan():
+    given = plan(np.int32(100_000), np.int8(100), np.int64(10), np.float32(0.5))
+    assert given == plan(100_000, 100, 10, 0.5) == plan(100_000, 100, 10, Fraction(1, 2))
+    assert type(given.terms.n) is int
+
+
 def test_what_people_are_needed_for_depends_on_the_protocol():
     told = [dict(as_table(plan(10**5, 4, columns, 1)))["people needed"] for columns in (2, 5)]
     assert told[0].endswith("for clusters of equal share to stand out")

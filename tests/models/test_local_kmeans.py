@@ -47,6 +47,16 @@ def test_only_real_randomisers_make_a_valid_promise():
     assert "a report" in str(exact.guarantee_)
 
 
+def test_a_card_says_that_a_simulation_held_all_rows_and_where_its_coins_came_from():
+    for devices, noise in (("fast", "a generator with a seed"), ("exact", "the operating system")):
+        model = LocalKMeans(2, epsilon=4.0, center=100.0, radius=80.0, devices=devices).fit(two_places(2000))
+        promised, card = model.guarantee(), model.release_.card()
+        assert promised.assumptions == model.guarantee_.assumptions
+        assert "whoever runs this simulation may see all rows" in card.split("## How it was made")[0]
+        assert f"noise from: {noise}" in card
+        assert "ledger: none here: every device keeps its own" in card
+
+
 def test_scripted_noise_is_no_promise():
     with scripted(1):
         model = LocalKMeans(2, epsilon=4.0, center=100.0, radius=80.0, devices="exact").fit(two_places(2000))

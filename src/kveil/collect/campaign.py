@@ -60,11 +60,7 @@ class Campaign:
         whole("min_reports", self.min_reports, 0, self.n)  # more could never come, and the round would stay open
         exact_epsilon(self.epsilon)
         _middle(self.center)
-        if isinstance(self.radius, bool) or not isinstance(self.radius, Real) or not LEAST_RADIUS <= self.radius <= LARGEST:
-            raise InvalidValue(
-                f"radius must be a number from 2**-40 to 2**40, got {self.radius!r}: of a ball that holds the points, from public "
-                "knowledge. Devices move points outside to its surface."
-            )
+        _check_radius(self.radius)
         check_one_of("protocol", self.protocol, ("auto", *protocols.PROTOCOLS))
         check_one_of("mode", self.mode, get_args(Mode))
 
@@ -152,7 +148,7 @@ class Result:
         try:
             return cls._read(json.loads(text))
         except (TypeError, ValueError, KeyError, AttributeError):
-            wrong = InvalidValue("this is no result of a campaign: it is damaged, or something else. `Result.to_json` writes one.")
+            wrong = InvalidValue("this is no result of a campaign, or a damaged one. `Result.to_json` writes it.")
         raise wrong
 
     @classmethod
@@ -166,6 +162,14 @@ class Result:
 def check_one_of(name: str, value: Any, allowed: Sequence[str]) -> None:
     if not isinstance(value, str) or value not in allowed:
         raise InvalidValue(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
+
+
+def _check_radius(radius: Any) -> None:
+    if isinstance(radius, bool) or not isinstance(radius, Real) or not LEAST_RADIUS <= float(radius) <= LARGEST:
+        raise InvalidValue(
+            f"radius must be a number from 2**-40 to 2**40, got {radius!r}: of a ball that holds the points, from public "
+            "knowledge. Devices move points outside to its surface."
+        )
 
 
 def _middle(center: ArrayLike) -> NDArray[np.float32]:

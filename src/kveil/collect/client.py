@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from fractions import Fraction
 from math import isfinite
-from numbers import Integral, Rational, Real
+from numbers import Rational, Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -20,7 +20,7 @@ from kveil.collect.encoding import into_domain
 from kveil.collect.keys import Rotation, is_key, require_signatures
 from kveil.collect.ledger import DeviceLedger, LedgerFile, Spend
 from kveil.collect.manifest import Header, Manifest, Signed, verified
-from kveil.collect.queries import Floats, Query
+from kveil.collect.queries import MOST_COLUMNS, Floats, Query, whole
 from kveil.collect.report import ID_BYTES, Report, seed
 from kveil.errors import BudgetError, InvalidType, InvalidValue, KveilError, ManifestError
 from kveil.kernel.grid import Ball
@@ -83,12 +83,11 @@ class LocalClient:
             raise InvalidValue("key and witnesses are Ed25519 public keys, 64 hexadecimal digits; SigningKey.public is one.")
         if key in witnesses:
             raise InvalidValue("a witness is somebody else than the collector: its own key cannot be one.")
-        if not isinstance(n_features, Integral) or isinstance(n_features, bool) or n_features < 1:
-            raise InvalidValue(f"n_features must be a whole number of at least 1, got {n_features!r}: the numbers in a point.")
         if not isinstance(device_name, str):
             raise InvalidType(f"device_name must be text, got {device_name!r}: it tells people apart who share a file.")
         require_signatures()
-        self.n_features, self.cap, self.witnesses = int(n_features), _exact_cap(cap), frozenset(witnesses)
+        self.n_features, self.cap = whole("n_features", n_features, 1, MOST_COLUMNS), _exact_cap(cap)
+        self.witnesses = frozenset(witnesses)
         self._key, self._clock = key, clock
         file = path if isinstance(path, LedgerFile) else LedgerFile(path)
         secret = device.secret_bytes(SECRET_BYTES)

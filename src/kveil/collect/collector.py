@@ -71,9 +71,9 @@ class Collector:
         self._asked: dict[str, tuple[int, tuple[int, ...]]] = {}  # rounds never change: their id, and M of each query
 
     def open(self, campaign: Campaign, not_before: date, not_after: date) -> Signed:
-        """Publish the first round of a new campaign: its signed manifest. Devices answer from `not_before` to `not_after`, UTC."""
+        """Publish the first round of a new campaign, for answers on the days `not_before` to `not_after`: its signed manifest."""
         if not isinstance(campaign, Campaign):
-            raise InvalidType("a collector opens a Campaign: Campaign(name, n=..., n_clusters=..., epsilon=..., center=..., radius=...).")
+            raise InvalidType("a collector opens a Campaign, which states the terms. See help(kveil.collect.Campaign).")
         self._check_dates(not_before, not_after)
         header = campaign.header(self._signing_key().public)
         if header.campaign in self._storage.campaigns():
@@ -162,7 +162,8 @@ class Collector:
     def result(self, campaign: str) -> Result:
         """What the campaign found, once `next_manifest` has said that no round follows."""
         text = self._storage.result(campaign)
-        if text is None and self._rounds(campaign):  # or it says that there is no such campaign
+        if text is None:
+            self._rounds(campaign)  # says so if there is no such campaign
             raise InvalidValue("this campaign has no result yet: close each round, and ask for the next until there is none.")
         return Result.from_json(text)
 
@@ -219,6 +220,7 @@ class Collector:
     def _result(self, header: Header, rounds: list[StoredRound], outcome: Outcome) -> Result:
         a, b = response_weights(header.epsilon_of(1))
         received = [self._storage.received(one.id) for one in rounds]
+        reports = [sum(told.values()) for told in received]
         manifests = [_manifest(one) for one in rounds]
         return Result(
             campaign=header.campaign,
@@ -233,8 +235,8 @@ class Collector:
             ),
             epsilon=log(a / b) * (header.n_rounds if header.mode == "all_rounds" else 1),
             padded=outcome.padded,
-            warnings=(*outcome.notes, *_few(header, [sum(told.values()) for told in received]), *_warnings(manifests[-1], outcome)),
-            guarantee=promise(header, [sum(told.values()) for told in received]),
+            warnings=(*outcome.notes, *_few(header, reports), *_warnings(manifests[-1], outcome)),
+            guarantee=promise(header, reports),
         )
 
 

@@ -128,8 +128,8 @@ class LedgerFile:
         if not known:
             name = "memory" if path is None else repr(os.fspath(path))
             raise InvalidValue(
-                f"{name} is no ledger of a device, or one of another version, or its place cannot be written. Choose a new file in a "
-                "folder that exists, or the one that a device has made."
+                f"{name} is no ledger of a device, or one of another version, or its place cannot be written. Choose a new file "
+                "in a folder that exists, or the one that a device has made."
             )
 
     @contextmanager

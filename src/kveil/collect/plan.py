@@ -9,10 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import exp, sqrt
-from numbers import Real
+from numbers import Rational, Real
 from typing import Literal, get_args
-
-import numpy as np
 
 from kveil.collect import grid, lae, lma, refine
 from kveil.collect.oracles import best_oracle, variance
@@ -50,8 +48,8 @@ class LocalPlan:
     excess: cost over the cost without privacy, minus 1, about; None where no model is known.
     min_detectable: the least share of people that stands out in the first look, if all are in one cell.
     people: expected reports a round. bytes: of one report. quality: what the rule of the protocol looks at.
-    people_needed: about how many people it takes until clusters of equal share stand out ("grid"), the cost is a few per cent above
-        that without privacy ("refine"), or buckets are seen ("lae"); None where that cannot be said.
+    people_needed: about how many people it takes until clusters of equal share stand out ("grid"), the cost is within a few per
+        cent of that without privacy ("refine"), or buckets are seen ("lae"); None where that cannot be said.
     refusal: why "auto" does not run it.
     """
 
@@ -103,7 +101,7 @@ def plan(
     for what, value, most in (("epsilon", epsilon, MOST_LOCAL_EPSILON), ("cost", cost, 1)):
         if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value <= most:
             raise InvalidValue(f"{what} must be a number above 0 and at most {most}, got {value!r}.")
-    terms = Terms(n, k, n_columns, Fraction(epsilon))
+    terms = Terms(n, k, n_columns, Fraction(epsilon if isinstance(epsilon, Rational) else float(epsilon)))
     name, why = _chosen(terms, protocol, preset)
     built = build(name, terms, b"plan")
     quality, excess, needed = _outlook(terms, name, built, cost)
@@ -111,9 +109,9 @@ def plan(
     warnings, refusal = _judged(terms, name, quality)
     if protocol != "auto":
         refusal = None
-    people = tuple(share * n for share in built.shares)
+    people = tuple(share * terms.n for share in built.shares)
     least = min_detectable(terms, built)
-    if least > 1 / (2 * k):
+    if least > 1 / (2 * terms.k):
         warnings = (*warnings, f"undetectable: a cluster needs about {least:.1%} of all people to stand out at first.")
     return LocalPlan(
         terms, name, why, excess, least, len(built.shares), people, REPORT_BYTES, quality, needed, warnings, refusal
@@ -222,6 +220,10 @@ def _some(number: int, thing: str) -> str:
     return f"{number} {thing}" + "s" * (number != 1)
 
 
+def _needed(people: float, protocol: str) -> str:
+    return f"about {_whole(float(f'{people:.2g}'))} {NEEDED_FOR[protocol]}"
+
+
 def _whole(number: float) -> str:
     """As people write it.
 
@@ -234,8 +236,7 @@ def _whole(number: float) -> str:
 def as_table(forecast: LocalPlan) -> list[tuple[str, str]]:
     """The forecast in words, line by line."""
     ratio = "unknown" if forecast.ratio is None else f"about {forecast.ratio:.3g} times the cost without privacy"
-    least = forecast.people_needed
-    needed = () if least is None else (("people needed", f"about {_whole(float(f'{least:.2g}'))} {NEEDED_FOR[forecast.protocol]}"),)
+    needed = () if forecast.people_needed is None else (("people needed", _needed(forecast.people_needed, forecast.protocol)),)
     reports = ", ".join(map(_whole, forecast.people))
     return [
         ("protocol", f"{forecast.protocol} ({forecast.why})"),

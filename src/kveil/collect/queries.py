@@ -102,7 +102,7 @@ class Query:
 
 def whole(name: str, value: Any, low: int, high: int) -> int:
     """A public number that somebody typed, if it is one."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or not low <= value <= high:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not low <= int(value) <= high:
         raise InvalidValue(f"{name} must be a whole number from {low} to {high}, got {value!r}.")
     return int(value)
 
@@ -117,9 +117,12 @@ class Terms:
     epsilon: Fraction
 
     def __post_init__(self) -> None:
-        whole("n, the number of people,", self.n, 1, MOST_PEOPLE)
-        whole("k, the number of clusters,", self.k, 1, MOST_CENTRES)
-        whole("the number of columns", self.n_columns, 1, MOST_COLUMNS)
+        checked = {
+            "n": whole("n, the number of people,", self.n, 1, MOST_PEOPLE),
+            "k": whole("k, the number of clusters,", self.k, 1, MOST_CENTRES),
+            "n_columns": whole("the number of columns", self.n_columns, 1, MOST_COLUMNS),
+        }
+        vars(self).update(checked)  # integers of numpy would overflow, and no manifest could hold them
         if self.epsilon <= 0:
             raise InvalidValue("epsilon of a campaign must be above 0: it is what one person's report may give away.")
 

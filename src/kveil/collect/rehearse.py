@@ -57,8 +57,8 @@ def rehearse(
             answered.append(_play(collector, name, people))
             if answered[-1] < campaign.min_reports:
                 raise InvalidValue(
-                    "a round had fewer reports than it waits for, and in a rehearsal nobody comes later. Use more people, or a protocol "
-                    "with fewer rounds."
+                    "a round had fewer reports than it waits for, and in a rehearsal nobody comes later. Use more people, "
+                    "or a protocol with fewer rounds."
                 )
             collector.close(name)
             collector.next_manifest(name, *dates)

@@ -182,7 +182,7 @@ class Storage:
         self._engine.dispose()
 
     def _is_foreign(self, db: Connection) -> bool:
-        """Whether a file holds tables of something else: a device's ledger, say, or a curator's. A server may hold many things."""
+        """Whether a file holds tables of something else, a device's ledger say. A server may hold many things."""
         names = self._sql.inspect(db).get_table_names() if db.dialect.name == "sqlite" else []
         return bool(names) and "collector" not in names
 

@@ -19,7 +19,7 @@ from kveil.collect.shuffle import conditional
 from kveil.collect.simulate import Devices, Simulated, simulate
 from kveil.errors import BoundsRequired, InvalidValue
 from kveil.kernel.grid import Ball
-from kveil.kernel.loss import MOST_LOCAL_EPSILON, Charge, Guarantee, Plan, PrivacyUnit, guarantee
+from kveil.kernel.loss import MOST_LOCAL_EPSILON, Charge, Guarantee, Plan, PrivacyUnit, Receipt, guarantee
 from kveil.models._clusterer import EuclideanClusterer
 from kveil.models._method import shares
 from kveil.models._paying import public_generator
@@ -30,6 +30,7 @@ from kveil.space.bounds import check_domain
 from kveil.space.euclidean import Scaling
 
 FAST = 'devices="fast" draws the law of reports in floats from a generator with a seed, so it hides nothing'
+PLAYED = "whoever runs this simulation may see all rows: one process holds them and plays every device"
 
 
 class LocalKMeans(EuclideanClusterer):
@@ -112,7 +113,11 @@ class LocalKMeans(EuclideanClusterer):
     def guarantee(self, n_features: int | None = None) -> Guarantee:
         """What each person is promised, from the parameters alone. The line that needs a shuffler needs the people, too."""
         check_choice("devices", self.devices, ("fast", "exact"))
-        return guarantee(self._promise(), trust="local", reasons=[FAST] if self.devices == "fast" else [])
+        return self._promised(())
+
+    def _promised(self, receipts: tuple[Receipt, ...]) -> Guarantee:
+        made = guarantee(self._promise(), trust="local", receipts=receipts, reasons=[FAST] if self.devices == "fast" else [])
+        return replace(made, assumptions=(*made.assumptions, PLAYED))
 
     def _promise(self) -> Plan:
         return Plan((Charge("randomiser", "one report a person", 1, "range", self._epsilon()),), "replace-one", PrivacyUnit())
@@ -121,8 +126,8 @@ class LocalKMeans(EuclideanClusterer):
         given = self.epsilon
         if isinstance(given, bool) or not isinstance(given, Real) or not 0 < given <= MOST_LOCAL_EPSILON:
             raise InvalidValue(
-                f"epsilon must be a number above 0 and at most {MOST_LOCAL_EPSILON}, got {given!r}: it is what one report may give "
-                "away, and more hides nothing."
+                f"epsilon must be a number above 0 and at most {MOST_LOCAL_EPSILON}, got {given!r}: it is what one report may "
+                "give away, and more hides nothing."
             )
         epsilon = check_budget(given, 0.0)[0]
         assert epsilon is not None
@@ -140,9 +145,7 @@ class LocalKMeans(EuclideanClusterer):
 
     def _keep(self, found: Simulated, forecast: LocalPlan, domain: Ball, source: Source) -> Self:
         outcome, d = found.outcome, source.n_columns
-        promise = guarantee(
-            self._promise(), trust="local", receipts=found.receipts, reasons=[FAST] if self.devices == "fast" else []
-        )
+        promise = self._promised(found.receipts)
         epsilon = float(promise.epsilon)
         hidden = conditional(epsilon, min(found.reports, default=0)) if promise.valid else ()  # nothing to add to no promise
         self.guarantee_ = replace(promise, conditional=hidden)
