@@ -1,5 +1,6 @@
 """What a collector promises: a report counts once, in its own round; decoding ends with the same bytes however it goes."""
 
+import dataclasses
 import json
 import sqlite3
 
@@ -294,6 +295,21 @@ def test_a_round_with_far_fewer_reports_than_planned_says_so(collector):
         collector.next_manifest(campaign)
         told.append([text for text in collector.result(campaign).warnings if "few reports" in text])
     assert told == [["few reports: round 1 had 30 of about 100; the forecast was for n = 100 people."], []]
+
+
+def test_a_result_is_told_in_words_whatever_is_known(collector, signed):
+    (campaign,) = collector.campaigns()
+    collector.submit(signed.hash, a_report(1))
+    collector.close(campaign)
+    collector.next_manifest(campaign)
+    result = collector.result(campaign)
+    told = str(result)
+    assert told.count(f" +- {result.count_sd:.0f} people\n") == 2
+    assert "warning: few reports" in told
+    assert told.endswith(f"\n\n{result.guarantee}")
+    assert str(dataclasses.replace(result, count_sd=None)).count(" people\n") == 2
+    assert " people\n" not in str(dataclasses.replace(result, counts=None, warnings=()))
+    assert len(repr(signed)) < 120
 
 
 @pytest.mark.parametrize("text", ["", "junk", "{}", "[]", "null", '{"centers": 3}'])

@@ -110,13 +110,7 @@ def _tell(expected: Any, played: Any, seconds: float) -> None:
         typer.echo(f"  {name}: {text}")
     counts = ", ".join(str(n) for n in played.answered)
     typer.echo(f"\n{sum(played.answered)} devices sent 22 bytes each ({counts} a round), in {seconds:.1f} s.")
-    result = played.result
-    for place, center in enumerate(result.centers):
-        share = "" if result.counts is None else f"   about {result.counts[place]:.0f} +- {result.count_sd:.0f} people"
-        typer.echo("  " + "  ".join(f"{x: .4g}" for x in center) + share)
-    for text in result.warnings:
-        typer.echo(f"warning: {text}")
-    typer.echo(f"\n{result.guarantee}")
+    typer.echo(str(played.result))
 
 
 def _plain(expected: Any) -> dict[str, Any]:

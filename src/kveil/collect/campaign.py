@@ -137,6 +137,14 @@ class Result:
     warnings: tuple[str, ...]
     guarantee: Guarantee
 
+    def __str__(self) -> str:
+        """Centres and their people, warnings, and the guarantee."""
+        people = [""] * len(self.centers) if self.counts is None else [f"   about {count:.0f}" for count in self.counts]
+        spread = "" if self.counts is None else " people" if self.count_sd is None else f" +- {self.count_sd:.0f} people"
+        places = ("  ".join(f"{x: .4g}" for x in center) for center in self.centers)
+        rows = [f"  {place}{about}{spread}" for place, about in zip(places, people, strict=True)]
+        return "\n".join([*rows, *(f"warning: {text}" for text in self.warnings), "", str(self.guarantee)])
+
     def to_json(self) -> str:
         """The same text for the same result."""
         plain = {**vars(self), "guarantee": json.loads(self.guarantee.to_json())}

@@ -130,7 +130,10 @@ class Collector:
         """End the round that is open: no report comes in any more. Closing twice is closing once."""
         last = self._rounds(campaign)[-1]
         if last.state == "open" and not self._storage.close(last.id, _manifest(last).min_reports):
-            raise InvalidValue("the round has fewer reports than its manifest promises to wait for. Leave it open longer.")
+            raise InvalidValue(
+                "the round has fewer reports than its manifest promises to wait for (min_reports). Leave it open longer; if its "
+                "days are over, only a new campaign helps."
+            )
 
     def next_manifest(self, campaign: str, not_before: date | None = None, not_after: date | None = None) -> Signed | None:
         """Decode the closed round and publish the next one, from today on for 30 days if not said otherwise; None at the end.

@@ -201,6 +201,9 @@ class Signed:
             raise InvalidValue(f"a manifest has at most {MOST_WITNESSES} witnesses. This signature was not added.")
         return Signed(self.body, self.signature, seen)
 
+    def __repr__(self) -> str:
+        return f"Signed(hash={self.hash!r}, witnesses={len(self.witnesses)})"  # a body may have megabytes
+
     @cached_property
     def hash(self) -> str:
         return canonical.digest(self.body)
