@@ -273,6 +273,9 @@ def test_dates_on_which_nobody_could_answer_are_not_published(collector):
     with pytest.raises(InvalidValue, match="over before"):
         collector.next_manifest(campaign, last, first)
     assert collector.state(campaign) == (1, "closed")
+    collector.next_manifest(campaign, first, last)
+    collector.close(campaign)
+    assert collector.next_manifest(campaign, last, first) is None, "no round follows, so dates do not matter"
 
 
 def test_what_is_no_campaign_key_or_place_is_refused_in_words(collector):

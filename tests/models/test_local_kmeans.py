@@ -57,6 +57,11 @@ def test_a_card_says_that_a_simulation_held_all_rows_and_where_its_coins_came_fr
         assert "ledger: none here: every device keeps its own" in card
 
 
+def test_a_centre_of_another_shape_is_told_by_its_shape():
+    with pytest.raises(InvalidValue, match=r"center has rows and columns \(1, 2\) for 2 feature"):
+        LocalKMeans(2, radius=1.0, center=[[0, 0]]).fit(two_places(100))
+
+
 def test_scripted_noise_is_no_promise():
     with scripted(1):
         model = LocalKMeans(2, epsilon=4.0, center=100.0, radius=80.0, devices="exact").fit(two_places(2000))
