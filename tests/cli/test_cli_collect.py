@@ -12,7 +12,8 @@ def test_a_plan_is_told_in_words_and_in_json(kveil):
     told = kveil("collect", "plan", "--n", 1_000_000, "--columns", 10, "--k", 8, "--epsilon", 1)
     assert (told.code, told.err) == (0, "")
     assert "protocol: refine" in told.out
-    assert "22 bytes each" in told.out
+    assert "rounds: 4 (reports: 200 000, 300 000, 250 000, 250 000; 22 bytes each)" in told.out
+    assert "people needed: about 980 000 for a cost within a few per cent" in told.out
     plain = json.loads(kveil("collect", "plan", "--n", 1_000_000, "--columns", 10, "--k", 8, "--json").out)
     assert (plain["protocol"], plain["rounds"], plain["terms"]["epsilon"], plain["refusal"]) == ("refine", 4, "1", None)
     assert 1 < plain["ratio"] < 2
@@ -32,7 +33,10 @@ def test_a_plan_says_when_there_are_too_few_people(kveil):
         ("plan", "--n", 100, "--columns", 9, "--protocol", "grid"), ("plan", "--n", 0, "--columns", 2),
         ("plan", "--n", 100, "--columns", 2, "--preset", "paper"), ("simulate", "--people", 0),
         ("simulate", "--people", 50, "--k", 8, "--epsilon", "1"), ("simulate", "--people", 50, "--protocol", "best"),
-        ("simulate", "--people", 50, "--radius", 0), ("simulate", "--people", 50, "--center", "0,0,0"), ("simulate", "none.csv"),
+        ("plan", "--n", 100, "--columns", 10**8), ("plan", "--n", 10**24, "--columns", 2), ("simulate", "--columns", "x"),
+        ("simulate", "x.csv", "--people", 9, "--radius", 1), ("simulate", "--people", 1, "--protocol", "refine"),
+        ("simulate", "--people", 50, "--radius", 0), ("simulate", "--people", 50, "--radius", "nan"),
+        ("simulate", "--people", 50, "--center", "0,0,0"), ("simulate", "none.csv"),
     ],
     ids=lambda arguments: " ".join(map(str, arguments)),
 )  # fmt: skip

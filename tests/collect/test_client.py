@@ -18,7 +18,7 @@ from kveil.collect.keys import Rotation, SigningKey
 from kveil.collect.ledger import Book, LedgerFile, Spend
 from kveil.collect.manifest import Manifest
 from kveil.collect.report import Report, seeds
-from kveil.errors import InvalidValue, ManifestError
+from kveil.errors import InvalidType, InvalidValue, ManifestError
 from kveil.kernel import exact
 from kveil.kernel.loss import response_weights
 
@@ -435,6 +435,31 @@ def test_two_collectors_that_share_a_cap_change_their_keys_without_each_other(tm
 def test_a_client_that_cannot_work_is_not_made(wrong):
     with pytest.raises(InvalidValue):
         make_device(**wrong)
+
+
+@pytest.mark.parametrize("cap", ["4", "1/2", None, True, [4], 4j], ids=repr)
+def test_a_cap_that_is_no_number_is_refused_in_words(cap):
+    with pytest.raises(InvalidType, match=r"cap must be a number.*365 days"):
+        make_device(cap=cap)
+
+
+@pytest.mark.parametrize("wrong", [{"witnesses": None}, {"witnesses": KEY.public}, {"device_name": None}, {"device_name": 5}])
+def test_what_is_of_another_type_is_refused_in_words(wrong):
+    with pytest.raises(InvalidType, match=next(iter(wrong))):
+        make_device(**wrong)
+
+
+@pytest.mark.parametrize("four", [4, 4.0, Fraction(4), np.float32(4), np.int64(4)])
+def test_a_cap_is_taken_exactly_whatever_kind_of_number_it_is(four):
+    assert make_device(cap=four, n_features=np.int64(2)).remaining() == 4
+    assert make_device(cap=0.1).remaining() == Fraction(0.1)
+
+
+def test_manifests_that_are_in_no_list_are_refused_in_words(signed):
+    for alone in (signed, None, signed.to_bytes()):
+        told = make_device().answer(alone, Unread())
+        assert told.why == "manifest"
+        assert "manifests of all rounds" in str(told)
 
 
 def test_a_file_that_is_no_ledger_is_refused(tmp_path):

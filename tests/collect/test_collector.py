@@ -1,5 +1,6 @@
 """What a collector promises: a report counts once, in its own round; decoding ends with the same bytes however it goes."""
 
+import dataclasses
 import json
 import sqlite3
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 from campaigns import KEY, OPEN, make_campaign, make_collector, make_device, noon
 
-from kveil import testing
+from kveil import Ledger, testing
 from kveil.collect.answers import Drawn
 from kveil.collect.campaign import Result
 from kveil.collect.collector import MOST_AT_ONCE, Collector, Status
@@ -17,7 +18,7 @@ from kveil.collect.manifest import MOST_WITNESSES, Manifest, Signed
 from kveil.collect.rehearse import rehearse
 from kveil.collect.report import Report, seeds
 from kveil.collect.storage import Checkpoint
-from kveil.errors import InvalidValue
+from kveil.errors import InvalidType, InvalidValue
 
 
 def a_report(place=0, query=0, index=0):
@@ -128,6 +129,8 @@ def test_witnesses_are_kept_with_the_manifest(collector, signed):
         collector.witness(signed.hash, witness.public, b"x" * 64)
     with pytest.raises(InvalidValue, match="no such round"):
         collector.witness("ab" * 32, witness.public, witness.sign(signed.body))
+    with pytest.raises(InvalidValue, match="somebody else"):
+        collector.witness(signed.hash, KEY.public, KEY.sign(signed.body))
     collector.witness(signed.hash, witness.public, witness.sign(signed.body))
     chain = collector.manifests(collector.campaigns()[0])
     assert isinstance(make_device(witnesses=[witness.public]).answer(chain, [0, 0]), bytes)
@@ -206,11 +209,10 @@ def test_steps_out_of_order_are_refused_and_change_nothing(collector, signed):
         collector.result(campaign)
     with pytest.raises(InvalidValue, match="already"):
         collector.open(make_campaign(), *OPEN)
-    for unknown in (lambda: collector.close("x"), lambda: collector.manifests("x"), lambda: collector.state("x")):
-        with pytest.raises(InvalidValue, match="no such campaign"):
-            unknown()
-    with pytest.raises(InvalidValue, match="no result yet"):
-        collector.result("x")
+    for step in (collector.close, collector.manifests, collector.state, collector.next_manifest, collector.result):
+        for unknown in ("x", "ab" * 32, None):
+            with pytest.raises(InvalidValue, match="no such campaign"):
+                step(unknown)
     assert collector.state(campaign) == (1, "open")
     assert collector.manifests(campaign) == [signed]
     assert collector.campaigns() == [Manifest.from_bytes(signed.body).header.campaign]
@@ -232,6 +234,93 @@ def test_a_campaign_that_devices_would_refuse_is_not_opened(collector, wrong):
     assert collector.campaigns() == []
 
 
+NONSENSE = [
+    ("n", 0), ("n", "400"), ("n", 1e3), ("n", None), ("n", True), ("n", 2**32), ("n_clusters", 0), ("n_clusters", "2"),
+    ("n_clusters", 2.0), ("n_clusters", 5000), ("epsilon", None), ("epsilon", "x"), ("epsilon", 11), ("center", "a"),
+    ("center", None), ("center", []), ("center", [[0, 0], [0, 0]]), ("center", [1e50, 0]), ("center", [[0], [0, 0]]),
+    ("center", np.zeros(70_000)), ("radius", 0), ("radius", -1), ("radius", "5"), ("radius", None), ("radius", True),
+    ("radius", 1e50), ("radius", np.nan), ("name", ""), ("name", None), ("name", 5), ("name", "a\nb"), ("name", "x" * 201),
+    ("protocol", "gird"), ("protocol", None), ("mode", None), ("min_reports", "a"), ("min_reports", 101),
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("name", "wrong"), NONSENSE, ids=lambda value: repr(value)[:30])
+def test_nonsense_is_refused_where_it_is_written_and_by_its_name(name, wrong):
+    with pytest.raises(InvalidValue, match=rf"^{name}\b.* must be "):
+        make_campaign(**{name: wrong})
+
+
+def test_numbers_of_numpy_are_numbers(collector):
+    terms = {"n": np.int64(100), "n_clusters": np.int32(2), "radius": np.float32(1), "center": np.zeros(2)}
+    assert collector.open(make_campaign(**terms), *OPEN) == make_collector().open(make_campaign(), *OPEN)
+
+
+def test_dates_on_which_nobody_could_answer_are_not_published(collector):
+    first, last = OPEN
+    for days in ((last, first), (first.replace(year=2029), last.replace(year=2029))):
+        with pytest.raises(InvalidValue, match="over before a device can answer"):
+            collector.open(make_campaign(), *days)
+    for days in (("2030-01-01", "2030-01-31"), (noon()(), noon()()), (first, None)):
+        with pytest.raises(InvalidType, match=r"datetime\.date"):
+            collector.open(make_campaign(), *days)
+    assert collector.campaigns() == []
+    collector.open(make_campaign(protocol="refine", min_reports=0), first, last)
+    (campaign,) = collector.campaigns()
+    collector.close(campaign)
+    with pytest.raises(InvalidType, match="days"):
+        collector.next_manifest(campaign, "2030-01-10")
+    with pytest.raises(InvalidValue, match="over before"):
+        collector.next_manifest(campaign, last, first)
+    assert collector.state(campaign) == (1, "closed")
+    collector.next_manifest(campaign, first, last)
+    collector.close(campaign)
+    assert collector.next_manifest(campaign, last, first) is None, "no round follows, so dates do not matter"
+
+
+def test_what_is_no_campaign_key_or_place_is_refused_in_words(collector):
+    with pytest.raises(InvalidType, match="opens a Campaign"):
+        collector.open({"n": 100}, *OPEN)
+    with pytest.raises(InvalidType, match="SigningKey, the secret half"):
+        Collector("sqlite://", key=KEY.public)
+    for place in (None, 3):
+        with pytest.raises(InvalidType, match="path of a file"):
+            Collector(place)
+
+
+def test_a_round_with_far_fewer_reports_than_planned_says_so(collector):
+    told = []
+    for came in (30, 60):
+        signed = collector.open(make_campaign(name=f"of {came}"), *OPEN)
+        campaign = collector.campaigns()[-1]
+        collector.submit_many(signed.hash, [a_report(place) for place in range(came)])
+        collector.close(campaign)
+        collector.next_manifest(campaign)
+        told.append([text for text in collector.result(campaign).warnings if "few reports" in text])
+    assert told == [["few reports: round 1 had 30 of about 100; the forecast was for n = 100 people."], []]
+
+
+def test_a_result_is_told_in_words_whatever_is_known(collector, signed):
+    (campaign,) = collector.campaigns()
+    collector.submit(signed.hash, a_report(1))
+    collector.close(campaign)
+    collector.next_manifest(campaign)
+    result = collector.result(campaign)
+    told = str(result)
+    assert told.count(f" +- {result.count_sd:.0f} people\n") == 2
+    assert "warning: few reports" in told
+    assert told.endswith(f"\n\n{result.guarantee}")
+    assert str(dataclasses.replace(result, count_sd=None)).count(" people\n") == 2
+    assert " people\n" not in str(dataclasses.replace(result, counts=None, warnings=()))
+    assert len(repr(signed)) < 120
+
+
+@pytest.mark.parametrize("text", ["", "junk", "{}", "[]", "null", '{"centers": 3}'])
+def test_what_is_no_result_is_refused_in_words(text):
+    with pytest.raises(InvalidValue, match="no result of a campaign"):
+        Result.from_json(text)
+
+
 def test_only_the_key_of_a_campaign_goes_on_with_it(tmp_path):
     place = tmp_path / "collector.db"
     make_collector(place).open(make_campaign(protocol="refine", min_reports=0), *OPEN)
@@ -247,6 +336,20 @@ def test_only_the_key_of_a_campaign_goes_on_with_it(tmp_path):
     signed = make_collector(place).next_manifest(campaign)
     again = Manifest.from_bytes(signed.body)
     assert (again.number, str(again.not_before), str(again.not_after)) == (2, "2030-01-05", "2030-02-04")
+
+
+def test_a_collector_that_died_right_after_publishing_finds_the_round_and_publishes_no_other(tmp_path):
+    place = tmp_path / "collector.db"
+    first = make_collector(place)
+    first.open(make_campaign(protocol="refine", min_reports=0), *OPEN)
+    (campaign,) = first.campaigns()
+    first.close(campaign)
+    published = first.next_manifest(campaign, *OPEN)  # whoever asked dies before this comes back
+    again = make_collector(place)
+    assert again.state(campaign) == (2, "open")
+    with pytest.raises(InvalidValue, match="round 2 is still open: the last of `manifests`"):
+        again.next_manifest(campaign, *OPEN)
+    assert again.manifests(campaign)[-1] == published
 
 
 def test_two_collectors_on_one_storage_publish_a_round_once(tmp_path):
@@ -416,6 +519,21 @@ def test_a_place_that_is_no_storage_is_refused(tmp_path):
         db.execute("INSERT INTO collector VALUES (2)")
     with pytest.raises(InvalidValue, match="another version"):
         Collector(tmp_path / "future.db")
+
+
+def test_files_of_devices_curators_and_others_stay_as_they_are(tmp_path):
+    make_device(tmp_path / "device.db").close()
+    Ledger.create(tmp_path / "curator.db", "clinic", 1.0, relation="add-remove")
+    with sqlite3.connect(tmp_path / "other.db") as db:
+        db.execute("CREATE TABLE report(text)")
+    for name in ("device.db", "curator.db", "other.db"):
+        with pytest.raises(InvalidValue, match=f"{name}' is no collector's database"):
+            Collector(tmp_path / name)
+        with sqlite3.connect(tmp_path / name) as db:
+            assert not db.execute("SELECT 1 FROM sqlite_master WHERE name='collector'").fetchall()
+    make_collector(tmp_path / "collector.db").dispose()
+    with pytest.raises(InvalidValue, match=r"collector\.db' is no ledger of a device"):
+        make_device(tmp_path / "collector.db")
 
 
 def test_the_storage_is_durable_and_orders_ids_by_bytes(tmp_path):

@@ -193,7 +193,7 @@ def test_cohorts_fill_all_of_sixteen_bits():
 def test_an_unknown_protocol_is_refused():
     with pytest.raises(InvalidValue, match="there are grid"):
         build("naive", Terms(10, 2, 2, Fraction(1)), b"")
-    with pytest.raises(InvalidValue, match="at least 1"):
+    with pytest.raises(InvalidValue, match="whole number from 1"):
         Terms(0, 2, 2, Fraction(1))
 
 

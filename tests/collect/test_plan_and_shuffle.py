@@ -13,6 +13,33 @@ from kveil.errors import InvalidValue
 
 
 @pytest.mark.parametrize(
+    ("name", "wrong"),
+    [("n", 0), ("n", 1e6), ("n", "5"), ("n", 2**40), ("k", 0), ("k", 5000), ("k", None), ("n_columns", 10**8), ("n_columns", 0),
+     ("epsilon", 0), ("epsilon", -1), ("epsilon", "1"), ("epsilon", 20), ("epsilon", float("nan")), ("cost", 0), ("cost", 2),
+     ("cost", None), ("protocol", "gird"), ("protocol", None), ("preset", "Paper")],
+)  # fmt: skip
+def test_public_numbers_that_make_no_sense_are_refused_by_name(name, wrong):
+    word = {"n_columns": "columns"}.get(name, name)
+    with pytest.raises(InvalidValue, match=rf"\b{word}\b.* must be "):
+        plan(**{"n": 10**6, "k": 8, "n_columns": 10, "epsilon": 1, name: wrong})
+
+
+def test_numbers_of_numpy_make_the_same_plan():
+    given = plan(np.int32(100_000), np.int8(100), np.int64(10), np.float32(0.5))
+    assert given == plan(100_000, 100, 10, 0.5) == plan(100_000, 100, 10, Fraction(1, 2))
+    assert type(given.terms.n) is int
+
+
+def test_what_people_are_needed_for_depends_on_the_protocol():
+    told = [dict(as_table(plan(10**5, 4, columns, 1)))["people needed"] for columns in (2, 5)]
+    assert told[0].endswith("for clusters of equal share to stand out")
+    assert told[1].endswith("for a cost within a few per cent")
+    assert "people needed" not in dict(as_table(plan(10**5, 4, 5, 1, "lma")))
+    for preset in ("lite", "paper"):
+        assert dict(as_table(plan(10**5, 4, 2, 1, "lae", preset)))["people needed"].endswith("buckets to be seen")
+
+
+@pytest.mark.parametrize(
     ("n", "k", "d", "epsilon", "expected"),
     [(10**6, 8, 10, 1, "refine"), (10**5, 4, 2, 4, "grid"), (10**6, 8, 3, 1, "grid"), (20_000, 8, 3, 1, "refine"),
      (10**5, 4, 1, 1, "grid"), (10**6, 4, 4, 1, "refine")],

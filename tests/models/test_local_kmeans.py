@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 import kveil
 from kveil import LocalKMeans
-from kveil.errors import BoundsRequired, KveilError
+from kveil.errors import BoundsRequired, InvalidValue, KveilError
 from kveil.testing import scripted
 
 
@@ -47,6 +47,21 @@ def test_only_real_randomisers_make_a_valid_promise():
     assert "a report" in str(exact.guarantee_)
 
 
+def test_a_card_says_that_a_simulation_held_all_rows_and_where_its_coins_came_from():
+    for devices, noise in (("fast", "a generator with a seed"), ("exact", "the operating system")):
+        model = LocalKMeans(2, epsilon=4.0, center=100.0, radius=80.0, devices=devices).fit(two_places(2000))
+        promised, card = model.guarantee(), model.release_.card()
+        assert promised.assumptions == model.guarantee_.assumptions
+        assert "whoever runs this simulation may see all rows" in card.split("## How it was made")[0]
+        assert f"noise from: {noise}" in card
+        assert "ledger: none here: every device keeps its own" in card
+
+
+def test_a_centre_of_another_shape_is_told_by_its_shape():
+    with pytest.raises(InvalidValue, match=r"center has rows and columns \(1, 2\) for 2 feature"):
+        LocalKMeans(2, radius=1.0, center=[[0, 0]]).fit(two_places(100))
+
+
 def test_scripted_noise_is_no_promise():
     with scripted(1):
         model = LocalKMeans(2, epsilon=4.0, center=100.0, radius=80.0, devices="exact").fit(two_places(2000))
@@ -54,12 +69,28 @@ def test_scripted_noise_is_no_promise():
 
 
 def test_a_shuffler_s_figure_is_a_second_line_and_not_the_promise():
-    model = LocalKMeans(2, epsilon=2.0, center=100.0, radius=80.0).fit(two_places(20_000))
+    model = LocalKMeans(2, epsilon=2.0, center=100.0, radius=80.0, devices="exact").fit(two_places(20_000))
     (line,) = model.guarantee_.conditional
     assert line.epsilon < 0.2 < model.guarantee_.epsilon == 2.0
     assert "shuffler" in line.assumption
     assert "Only if a trusted shuffler" in str(model.guarantee_)
     assert model.guarantee().conditional == ()
+
+
+def test_where_nothing_is_promised_a_shuffler_adds_nothing():
+    fast = LocalKMeans(2, epsilon=2.0, center=100.0, radius=80.0).fit(two_places(20_000))
+    with scripted(1):
+        played = LocalKMeans(2, epsilon=2.0, center=100.0, radius=80.0, devices="exact").fit(two_places(20_000))
+    for model in (fast, played):
+        assert not model.guarantee_.valid
+        assert model.guarantee_.conditional == ()
+        assert "shuffler" not in model.release_.card()
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, "1", float("nan"), float("inf"), 20, None, True])
+def test_the_range_of_epsilon_is_told_at_once(epsilon):
+    with pytest.raises(InvalidValue, match="above 0 and at most 10"):
+        LocalKMeans(2, epsilon=epsilon, radius=1.0).guarantee()
 
 
 @pytest.mark.parametrize(

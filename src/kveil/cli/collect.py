@@ -15,7 +15,7 @@ from kveil.errors import BoundsRequired, InvalidValue
 
 app = typer.Typer(no_args_is_help=True)
 
-MOST_DEVICES = 100_000  # a rehearsal takes milliseconds for each
+MOST_DEVICES, MADE_UP = 100_000, 2000  # a rehearsal takes milliseconds for each
 
 
 class Protocol(StrEnum):
@@ -65,7 +65,9 @@ def simulate(
     radius: Annotated[float | None, typer.Option(help="its radius, from public knowledge")] = None,
     protocol: Annotated[str, typer.Option(help="auto, grid, refine, lae, lae-ball, lae-paper or lma")] = "auto",
     columns: Annotated[str | None, typer.Option(help="columns to use, separated by commas")] = None,
-    people: Annotated[int, typer.Option(min=1, max=MOST_DEVICES, help="made-up people, if there is no DATA")] = 2000,
+    people: Annotated[
+        int | None, typer.Option(min=1, max=MOST_DEVICES, help="made-up people, if there is no DATA; default 2000")
+    ] = None,
     storage: Annotated[Path | None, typer.Option(help="SQLite file for the collector; default: memory")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
@@ -76,8 +78,12 @@ def simulate(
     from kveil.collect.campaign import Campaign
     from kveil.collect.rehearse import rehearse
 
+    if data is not None and people is not None:
+        raise InvalidValue("--people makes up people, and DATA has its own. Leave one of them out.")
+    if data is None and columns is not None:
+        raise InvalidValue("--columns chooses among those of DATA, and there is none. Name a file, or leave it out.")
     if data is None:
-        points, radius = _made_up(people, k), 1.0 if radius is None else radius
+        points, radius = _made_up(people or MADE_UP, k), 1.0 if radius is None else radius
     else:
         points = _points(data, columns)
     if radius is None:
@@ -104,13 +110,7 @@ def _tell(expected: Any, played: Any, seconds: float) -> None:
         typer.echo(f"  {name}: {text}")
     counts = ", ".join(str(n) for n in played.answered)
     typer.echo(f"\n{sum(played.answered)} devices sent 22 bytes each ({counts} a round), in {seconds:.1f} s.")
-    result = played.result
-    for place, center in enumerate(result.centers):
-        share = "" if result.counts is None else f"   about {result.counts[place]:.0f} +- {result.count_sd:.0f} people"
-        typer.echo("  " + "  ".join(f"{x: .4g}" for x in center) + share)
-    for text in result.warnings:
-        typer.echo(f"warning: {text}")
-    typer.echo(f"\n{result.guarantee}")
+    typer.echo(str(played.result))
 
 
 def _plain(expected: Any) -> dict[str, Any]:

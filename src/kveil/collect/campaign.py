@@ -6,15 +6,16 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Self, get_args
+from numbers import Real
+from typing import Any, Self, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from kveil.collect import protocols
-from kveil.collect.manifest import Header, Mode, parse_epsilon, split_cohorts
+from kveil.collect.manifest import LEAST_RADIUS, MOST_NAME, Header, Mode, parse_epsilon, split_cohorts
 from kveil.collect.plan import LocalPlan, plan
-from kveil.collect.queries import Floats, LocalProtocol, Terms
+from kveil.collect.queries import LARGEST, MOST_CENTRES, MOST_COLUMNS, MOST_PEOPLE, Floats, LocalProtocol, Terms, whole
 from kveil.collect.shuffle import conditional
 from kveil.errors import InvalidValue
 from kveil.kernel.loss import Charge, Guarantee, Plan, guarantee
@@ -36,7 +37,9 @@ class Campaign:
         "lae-paper", "lma") runs it all the same.
     mode: "one_round", everyone answers once with all of epsilon; or "all_rounds", everyone in every round with an equal part of
         it, which is noisier.
-    min_reports: a round with fewer is not decoded.
+    min_reports: a round with fewer cannot be closed.
+
+    Terms that no device could be asked under are refused here, and too few people by `plan().check()` and `Collector.open`.
     """
 
     name: str
@@ -49,11 +52,21 @@ class Campaign:
     mode: Mode = "one_round"
     min_reports: int = 1
 
+    def __post_init__(self) -> None:
+        if not (isinstance(self.name, str) and 1 <= len(self.name) <= MOST_NAME and self.name.isprintable()):
+            raise InvalidValue(f"name must be text of 1 to {MOST_NAME} printable characters: devices are shown it.")
+        whole("n, about how many people there are,", self.n, 1, MOST_PEOPLE)
+        whole("n_clusters", self.n_clusters, 1, MOST_CENTRES)
+        whole("min_reports", self.min_reports, 0, self.n)  # more could never come, and the round would stay open
+        exact_epsilon(self.epsilon)
+        _middle(self.center)
+        _check_radius(self.radius)
+        check_one_of("protocol", self.protocol, ("auto", *protocols.PROTOCOLS))
+        check_one_of("mode", self.mode, get_args(Mode))
+
     def plan(self) -> LocalPlan:
         """What to expect, for each round's part of epsilon."""
-        epsilon, columns = exact_epsilon(self.epsilon), np.atleast_1d(np.asarray(self.center, dtype=np.float32)).size
-        if self.mode not in get_args(Mode):
-            raise InvalidValue(f"mode must be one of {', '.join(get_args(Mode))}, got {self.mode!r}.")
+        epsilon, columns = exact_epsilon(self.epsilon), _middle(self.center).size
         expected = forecast(self.protocol, self.n, self.n_clusters, columns, epsilon)
         if self.mode == "all_rounds":
             expected = forecast(expected.protocol, self.n, self.n_clusters, columns, epsilon / expected.rounds)
@@ -62,14 +75,14 @@ class Campaign:
     def header(self, key: str) -> Header:
         """The same as every manifest of the campaign will state it; `key` signs."""
         expected = self.plan().check()
-        center, shares = np.atleast_1d(np.asarray(self.center, dtype=np.float32)), np.array(expected.people) / self.n
+        shares = np.array(expected.people) / self.n
         return Header(
             name=self.name,
-            center=center,
+            center=_middle(self.center),
             radius=float(np.float32(self.radius)),
-            k=self.n_clusters,
+            k=int(self.n_clusters),
             method=expected.protocol if self.protocol == "auto" else self.protocol,
-            n=self.n,
+            n=int(self.n),
             epsilon=exact_epsilon(self.epsilon),
             cohorts=split_cohorts(shares.tolist(), self.mode),
             key=key,
@@ -124,6 +137,14 @@ class Result:
     warnings: tuple[str, ...]
     guarantee: Guarantee
 
+    def __str__(self) -> str:
+        """Centres and their people, warnings, and the guarantee."""
+        people = [""] * len(self.centers) if self.counts is None else [f"   about {count:.0f}" for count in self.counts]
+        spread = "" if self.counts is None else " people" if self.count_sd is None else f" +- {self.count_sd:.0f} people"
+        places = ("  ".join(f"{x: .4g}" for x in center) for center in self.centers)
+        rows = [f"  {place}{about}{spread}" for place, about in zip(places, people, strict=True)]
+        return "\n".join([*rows, *(f"warning: {text}" for text in self.warnings), "", str(self.guarantee)])
+
     def to_json(self) -> str:
         """The same text for the same result."""
         plain = {**vars(self), "guarantee": json.loads(self.guarantee.to_json())}
@@ -131,11 +152,46 @@ class Result:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        data = json.loads(text)
+        """What `to_json` wrote."""
+        try:
+            return cls._read(json.loads(text))
+        except (TypeError, ValueError, KeyError, AttributeError):
+            wrong = InvalidValue("this is no result of a campaign, or a damaged one. `Result.to_json` writes it.")
+        raise wrong
+
+    @classmethod
+    def _read(cls, data: Any) -> Self:
         arrays = {name: None if data[name] is None else np.array(data[name]) for name in ("centers", "counts", "sd")}
         lists = {name: tuple(data[name]) for name in ("manifests", "warnings")}
         lists |= {"reports": tuple(map(tuple, data["reports"]))}
         return cls(**{**data, **arrays, **lists, "guarantee": Guarantee.from_json(json.dumps(data["guarantee"]))})
+
+
+def check_one_of(name: str, value: Any, allowed: Sequence[str]) -> None:
+    if not isinstance(value, str) or value not in allowed:
+        raise InvalidValue(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
+
+
+def _check_radius(radius: Any) -> None:
+    if isinstance(radius, bool) or not isinstance(radius, Real) or not LEAST_RADIUS <= float(radius) <= LARGEST:
+        raise InvalidValue(
+            f"radius must be a number from 2**-40 to 2**40, got {radius!r}: of a ball that holds the points, from public "
+            "knowledge. Devices move points outside to its surface."
+        )
+
+
+def _middle(center: ArrayLike) -> NDArray[np.float32]:
+    """The centre of the domain, one number a column, as manifests hold it."""
+    try:
+        given = np.atleast_1d(np.asarray(center, dtype=np.float64))
+    except (TypeError, ValueError):
+        given = np.empty(0)
+    if given.ndim != 1 or not 1 <= given.size <= MOST_COLUMNS or not (np.abs(given) <= LARGEST).all():
+        raise InvalidValue(
+            f"center must be a list of 1 to {MOST_COLUMNS} numbers between -2**40 and 2**40, one for each number in a point: the "
+            "middle of a ball that holds the points, from public knowledge."
+        )
+    return given.astype(np.float32)
 
 
 def exact_epsilon(epsilon: float | str | Fraction) -> Fraction:

@@ -33,7 +33,9 @@ def loads(text: bytes) -> Any:
 
     Writing the value again and comparing rules out spaces, other orders, escapes and repeated names at once.
     """
-    if not isinstance(text, bytes) or len(text) > MOST_BYTES:
+    if not isinstance(text, bytes):
+        raise InvalidValue("a message is bytes, as it was written: read its file with open(path, 'rb').read().")
+    if len(text) > MOST_BYTES:
         raise InvalidValue(f"a message is at most {MOST_BYTES} bytes. This one was not read.")
     if sum(text.count(mark) for mark in (b",", b"[", b"{")) > MOST_ENTRIES:
         raise InvalidValue(f"a message has at most {MOST_ENTRIES} entries. This one was not read.")

@@ -9,6 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from fractions import Fraction
+from math import isfinite
+from numbers import Rational, Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -18,9 +20,9 @@ from kveil.collect.encoding import into_domain
 from kveil.collect.keys import Rotation, is_key, require_signatures
 from kveil.collect.ledger import DeviceLedger, LedgerFile, Spend
 from kveil.collect.manifest import Header, Manifest, Signed, verified
-from kveil.collect.queries import Floats, Query
+from kveil.collect.queries import MOST_COLUMNS, Floats, Query, whole
 from kveil.collect.report import ID_BYTES, Report, seed
-from kveil.errors import BudgetError, InvalidValue, KveilError, ManifestError
+from kveil.errors import BudgetError, InvalidType, InvalidValue, KveilError, ManifestError
 from kveil.kernel.grid import Ball
 
 SECRET_BYTES = 32
@@ -75,14 +77,17 @@ class LocalClient:
         device_name: str = "",
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
+        if isinstance(witnesses, str) or not isinstance(witnesses, Collection):
+            raise InvalidType("witnesses must be a list of public keys, [other.public, ...], or empty.")
         if not all(map(is_key, [key, *witnesses])):
             raise InvalidValue("key and witnesses are Ed25519 public keys, 64 hexadecimal digits; SigningKey.public is one.")
         if key in witnesses:
             raise InvalidValue("a witness is somebody else than the collector: its own key cannot be one.")
-        if not (isinstance(n_features, int) and n_features >= 1 and np.isfinite(float(cap)) and cap > 0):
-            raise InvalidValue("a client needs n_features of at least 1 and a finite cap above 0: epsilon in 365 days.")
+        if not isinstance(device_name, str):
+            raise InvalidType(f"device_name must be text, got {device_name!r}: it tells people apart who share a file.")
         require_signatures()
-        self.n_features, self.cap, self.witnesses = n_features, Fraction(cap), frozenset(witnesses)
+        self.n_features, self.cap = whole("n_features", n_features, 1, MOST_COLUMNS), _exact_cap(cap)
+        self.witnesses = frozenset(witnesses)
         self._key, self._clock = key, clock
         file = path if isinstance(path, LedgerFile) else LedgerFile(path)
         secret = device.secret_bytes(SECRET_BYTES)
@@ -164,7 +169,8 @@ class LocalClient:
 
     def _checked(self, chain: Sequence[Signed]) -> tuple[Manifest, Ball]:
         """Everything that can be refused without a lock on the ledger; the point is not here, so it cannot matter."""
-        manifest = verified(list(chain), self.key, self.witnesses)[-1]
+        listed = list(chain) if isinstance(chain, Sequence) else []  # one manifest that is in no list is refused in words, too
+        manifest = verified(listed, self.key, self.witnesses)[-1]
         header, today = manifest.header, self._ledger.book().today(self._day())
         if header.n_columns != self.n_features:
             raise ManifestError("the campaign asks for points of another number of features than this device has.")
@@ -201,6 +207,15 @@ class LocalClient:
     def _day(self) -> date:
         """The clock's day where manifests count days: in UTC."""
         return self._clock().astimezone(UTC).date()
+
+
+def _exact_cap(cap: Any) -> Fraction:
+    """Epsilon in 365 days, exactly what was given. Text is refused rather than read: nobody should guess a promise."""
+    if isinstance(cap, bool) or not isinstance(cap, Real):
+        raise InvalidType(f"cap must be a number, got {cap!r}: epsilon that this device may spend in 365 days. Pass cap=4, say.")
+    if not isfinite(cap) or cap <= 0:
+        raise InvalidValue(f"cap must be finite and above 0, got {cap!r}: epsilon that this device may spend in 365 days.")
+    return Fraction(cap) if isinstance(cap, Rational) else Fraction(float(cap))
 
 
 class _Refused(KveilError):

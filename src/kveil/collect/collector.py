@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum
 from math import isfinite, log, sqrt
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -20,11 +20,11 @@ from kveil.collect import canonical
 from kveil.collect.campaign import Campaign, Result, forecast, promise, protocol_of
 from kveil.collect.decode import CHUNK, StoredAnswers
 from kveil.collect.keys import SigningKey
-from kveil.collect.manifest import FIRST, Header, Manifest, Signed
+from kveil.collect.manifest import COHORTS, FIRST, Header, Manifest, Signed
 from kveil.collect.queries import Outcome, Round
 from kveil.collect.report import Report
 from kveil.collect.storage import Row, Storage, StoredRound
-from kveil.errors import InvalidValue
+from kveil.errors import InvalidType, InvalidValue
 from kveil.kernel.loss import response_weights
 
 MOST_AT_ONCE = 10_000
@@ -65,11 +65,16 @@ class Collector:
         chunk: int = CHUNK,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
+        if key is not None and not isinstance(key, SigningKey):
+            raise InvalidType("key must be a SigningKey, the secret half: SigningKey.load(path). Devices have the public one.")
         self._storage, self._key, self._chunk, self._clock = Storage(place), key, chunk, clock
         self._asked: dict[str, tuple[int, tuple[int, ...]]] = {}  # rounds never change: their id, and M of each query
 
     def open(self, campaign: Campaign, not_before: date, not_after: date) -> Signed:
-        """Publish the first round of a new campaign: its signed manifest."""
+        """Publish the first round of a new campaign, for answers on the days `not_before` to `not_after`: its signed manifest."""
+        if not isinstance(campaign, Campaign):
+            raise InvalidType("a collector opens a Campaign, which states the terms. See help(kveil.collect.Campaign).")
+        self._check_dates(not_before, not_after)
         header = campaign.header(self._signing_key().public)
         if header.campaign in self._storage.campaigns():
             raise InvalidValue("this very campaign is here already. Give a new one another name.")
@@ -90,6 +95,8 @@ class Collector:
             found = self._stored(manifest_hash)
             if found is None:
                 raise InvalidValue("there is no such round here, so nobody can have witnessed it.")
+            if key == _manifest(found).header.key:
+                raise InvalidValue("a witness is somebody else than the collector: its own key cannot be one.")
             signed = Signed.from_bytes(found.signed).witnessed(key, signature)
             if self._storage.sign(found.id, found.signed, signed.to_bytes()):  # else another witness was quicker: look again
                 return signed
@@ -123,27 +130,36 @@ class Collector:
         """End the round that is open: no report comes in any more. Closing twice is closing once."""
         last = self._rounds(campaign)[-1]
         if last.state == "open" and not self._storage.close(last.id, _manifest(last).min_reports):
-            raise InvalidValue("the round has fewer reports than its manifest promises to wait for. Leave it open longer.")
+            raise InvalidValue(
+                "the round has fewer reports than its manifest promises to wait for (min_reports). Leave it open longer; if its "
+                "days are over, only a new campaign helps."
+            )
 
     def next_manifest(self, campaign: str, not_before: date | None = None, not_after: date | None = None) -> Signed | None:
         """Decode the closed round and publish the next one, from today on for 30 days if not said otherwise; None at the end.
 
-        May be killed and called again: sums go on where they were, and nothing is published twice.
+        Killed before it has published, it may be called again: sums go on where they were. Afterwards the new round is `state`'s,
+        and the last of `manifests`; calling again raises until that one is closed, so nothing is published twice.
         """
         rounds = self._rounds(campaign)
         done, manifest = rounds[-1], _manifest(rounds[-1])
         if done.state == "open":
-            raise InvalidValue("the last round is still open. Close it first: only then are its reports final.")
+            raise InvalidValue(
+                f"round {done.number} is still open: the last of `manifests` asks for its reports. Close it first; only then are "
+                "they final."
+            )
         if done.state == "decoded":
             return None
+        first = self._clock().date() if not_before is None else not_before
+        dates = (first, first + timedelta(days=30) if not_after is None and isinstance(first, date) else not_after)
+        if done.number < manifest.header.n_rounds:  # after the last round nobody is asked again
+            self._check_dates(*dates)
         answers = StoredAnswers(self._storage, done, manifest, self._chunk)
         asked = Round(done.number, manifest.queries, json.loads(done.notes))
         following = protocol_of(manifest.header).next(asked, answers, bytes.fromhex(manifest.hash))
         if isinstance(following, Outcome):
             self._storage.add_result(done.id, self._result(manifest.header, rounds, following).to_json())
             return None
-        first = not_before or self._clock().date()
-        dates = (first, not_after or first + timedelta(days=30))
         terms = (manifest.header, following.number, manifest.hash, *dates, manifest.min_reports, following.queries)
         return self._publish(done.id, following, Manifest(*terms))
 
@@ -151,6 +167,7 @@ class Collector:
         """What the campaign found, once `next_manifest` has said that no round follows."""
         text = self._storage.result(campaign)
         if text is None:
+            self._rounds(campaign)  # says so if there is no such campaign
             raise InvalidValue("this campaign has no result yet: close each round, and ask for the next until there is none.")
         return Result.from_json(text)
 
@@ -190,6 +207,13 @@ class Collector:
         self._storage.add_round(done, row)
         return signed
 
+    def _check_dates(self, first: Any, last: Any) -> None:
+        """Before anything is computed: dates on which nobody could answer would be signed for ever."""
+        if not all(isinstance(day, date) and not isinstance(day, datetime) for day in (first, last)):
+            raise InvalidType("a round begins and ends on days: pass datetime.date objects, not text and not times.")
+        if last < first or last < self._clock().date():
+            raise InvalidValue(f"a round from {first} to {last} is over before a device can answer. Pass a later last day.")
+
     def _signing_key(self) -> SigningKey:
         if self._key is None:
             raise InvalidValue(
@@ -200,6 +224,7 @@ class Collector:
     def _result(self, header: Header, rounds: list[StoredRound], outcome: Outcome) -> Result:
         a, b = response_weights(header.epsilon_of(1))
         received = [self._storage.received(one.id) for one in rounds]
+        reports = [sum(told.values()) for told in received]
         manifests = [_manifest(one) for one in rounds]
         return Result(
             campaign=header.campaign,
@@ -214,9 +239,20 @@ class Collector:
             ),
             epsilon=log(a / b) * (header.n_rounds if header.mode == "all_rounds" else 1),
             padded=outcome.padded,
-            warnings=(*outcome.notes, *_warnings(manifests[-1], outcome)),
-            guarantee=promise(header, [sum(told.values()) for told in received]),
+            warnings=(*outcome.notes, *_few(header, reports), *_warnings(manifests[-1], outcome)),
+            guarantee=promise(header, reports),
         )
+
+
+def _few(header: Header, reports: list[int]) -> list[str]:
+    """Rounds that had less than half of the reports that everything was laid out for; counts are public."""
+    parts = [(high - low + 1) / COHORTS for low, high in header.cohorts]
+    rounds = enumerate(zip(reports, parts, strict=False), start=1)
+    return [
+        f"few reports: round {number} had {came} of about {header.n * part:.0f}; the forecast was for n = {header.n} people."
+        for number, (came, part) in rounds
+        if came < header.n * part / 2
+    ]
 
 
 def _warnings(last: Manifest, outcome: Outcome) -> list[str]:

@@ -56,8 +56,9 @@ class SigningKey:
         try:
             place = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         except OSError as error:
-            why = "exists already; a key is never overwritten" if isinstance(error, FileExistsError) else "cannot be written"
-            raise InvalidValue(f"{os.fspath(path)!r} {why}. Choose another place.") from None
+            is_there = isinstance(error, FileExistsError)
+            why = "exists already; a key is never overwritten. Load it, or choose" if is_there else "cannot be written. Choose"
+            raise InvalidValue(f"{os.fspath(path)!r} {why} another place.") from None
         with open(place, "w", encoding="ascii") as file:
             file.write(self._secret.hex() + "\n")
 

@@ -18,7 +18,7 @@ from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from kveil.errors import BudgetError, BudgetExceeded, InvalidValue
+from kveil.errors import BudgetError, BudgetExceeded, InvalidType, InvalidValue
 
 VERSION = 1
 WINDOW = timedelta(days=365)
@@ -112,6 +112,8 @@ class LedgerFile:
     """The SQLite file (None: memory) of one device, or of several people, who have nothing in common but the file."""
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
+        if path is not None and not isinstance(path, str | os.PathLike):
+            raise InvalidType("a device's ledger is the path of a file, or None for memory.")
         self._pid, self._lock = os.getpid(), threading.RLock()
         try:
             self._db = _connect(path)
@@ -124,7 +126,11 @@ class LedgerFile:
         except (sqlite3.DatabaseError, BudgetError):
             known = False
         if not known:
-            raise InvalidValue("this is no ledger of a device, or one of another version, or its place cannot be written.")
+            name = "memory" if path is None else repr(os.fspath(path))
+            raise InvalidValue(
+                f"{name} is no ledger of a device, or one of another version, or its place cannot be written. Choose a new file "
+                "in a folder that exists, or the one that a device has made."
+            )
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from kveil.collect import canonical, report
 from kveil.collect.documents import decode_floats, encode, query_document, read_query
 from kveil.collect.keys import SigningKey, is_key, is_signed
-from kveil.collect.queries import MOST_CENTRES, MOST_QUERIES, Query
+from kveil.collect.queries import MOST_CENTRES, MOST_COLUMNS, MOST_PEOPLE, MOST_QUERIES, Query
 from kveil.errors import InvalidValue, ManifestError
 from kveil.kernel.loss import response_weights
 
@@ -29,8 +29,7 @@ Mode = Literal["one_round", "all_rounds"]
 SCHEMA = "kveil.local/1"
 FIRST = "0" * 64  # what comes before round 1
 COHORTS, MOST_ROUNDS, MOST_WITNESSES = 2**16, 64, 32
-MOST_PEOPLE = 2**31  # integer sums of codewords and their squares then stay below 2**63
-MOST_COLUMNS, LEAST_RADIUS = 2**16 - 2, 2.0**-40  # a codeword has at most 2**16 numbers, one of them for counting
+MOST_NAME, LEAST_RADIUS = 200, 2.0**-40
 MOST_NUMBERS = 2**26  # of the codebook that a device makes for a vector: about a second
 HEADER = {"cohorts", "domain", "k", "key", "method", "n", "name", "privacy", "report_bytes", "schema"}
 BODY = {"campaign", "header", "min_reports", "not_after", "not_before", "prev", "queries", "round"}
@@ -96,7 +95,7 @@ class Header:
         n_columns = integer(data["domain"]["D"], 1, MOST_COLUMNS)
         mode, epsilon, shares = _privacy(data["privacy"])
         header = cls(
-            name=_name(data["name"], 200),
+            name=_name(data["name"], MOST_NAME),
             center=decode_floats(data["domain"]["o"], "o", (n_columns,)),
             radius=float(decode_floats(data["domain"]["Rad"], "Rad", (1,), least=LEAST_RADIUS)[0]),
             k=integer(data["k"], 1, MOST_CENTRES),
@@ -201,6 +200,9 @@ class Signed:
         if len(seen) > MOST_WITNESSES:
             raise InvalidValue(f"a manifest has at most {MOST_WITNESSES} witnesses. This signature was not added.")
         return Signed(self.body, self.signature, seen)
+
+    def __repr__(self) -> str:
+        return f"Signed(hash={self.hash!r}, witnesses={len(self.witnesses)})"  # a body may have megabytes
 
     @cached_property
     def hash(self) -> str:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import exp, sqrt
-from typing import Literal
-
-import numpy as np
+from numbers import Rational, Real
+from typing import Literal, get_args
 
 from kveil.collect import grid, lae, lma, refine
 from kveil.collect.oracles import best_oracle, variance
@@ -20,6 +19,7 @@ from kveil.collect.queries import LocalProtocol, Terms
 from kveil.collect.tree import threshold
 from kveil.collect.vector import codebook
 from kveil.errors import InvalidValue
+from kveil.kernel.loss import MOST_LOCAL_EPSILON
 from kveil.partition.cells import side
 
 Protocol = Literal["auto", "refine", "grid", "lae", "lma"]
@@ -33,6 +33,12 @@ FINE_3D = 6.0  # three columns: a grid from this detectability on
 GOOD, POOR, BAD, HOPELESS = 250.0, 100.0, 30.0, 8.0  # quality n/(D k^2 V) of "refine"
 SMALL_CLUSTER = 0.02  # share of people that LAE's buckets are meant to find
 BUCKET_CUT = 3.5
+NEEDED_FOR = {
+    "grid": "for clusters of equal share to stand out",
+    "refine": "for a cost within a few per cent",
+    "lae": "for its buckets to be seen",
+    "lae-paper": "for its buckets to be seen",
+}
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,8 @@ class LocalPlan:
     excess: cost over the cost without privacy, minus 1, about; None where no model is known.
     min_detectable: the least share of people that stands out in the first look, if all are in one cell.
     people: expected reports a round. bytes: of one report. quality: what the rule of the protocol looks at.
-    people_needed: about how many people the protocol would need to work as intended, where that can be said.
+    people_needed: about how many people it takes until clusters of equal share stand out ("grid"), the cost is within a few per
+        cent of that without privacy ("refine"), or buckets are seen ("lae"); None where that cannot be said.
     refusal: why "auto" does not run it.
     """
 
@@ -83,6 +90,7 @@ def plan(
 ) -> LocalPlan:
     """What to expect of `n` people with one point of `n_columns` each.
 
+    epsilon: of each person, at most 10.
     cost: a guess, from public knowledge, of the mean squared distance to the nearest centre over the squared radius.
 
     >>> plan(1_000_000, 8, 10, 1).protocol, round(plan(1_000_000, 8, 10, 1).ratio, 1)
@@ -90,7 +98,10 @@ def plan(
     >>> plan(1_000, 8, 10, 1).refusal is None
     False
     """
-    terms = Terms(n, k, n_columns, Fraction(epsilon))
+    for what, value, most in (("epsilon", epsilon, MOST_LOCAL_EPSILON), ("cost", cost, 1)):
+        if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value <= most:
+            raise InvalidValue(f"{what} must be a number above 0 and at most {most}, got {value!r}.")
+    terms = Terms(n, k, n_columns, Fraction(epsilon if isinstance(epsilon, Rational) else float(epsilon)))
     name, why = _chosen(terms, protocol, preset)
     built = build(name, terms, b"plan")
     quality, excess, needed = _outlook(terms, name, built, cost)
@@ -98,9 +109,9 @@ def plan(
     warnings, refusal = _judged(terms, name, quality)
     if protocol != "auto":
         refusal = None
-    people = tuple(share * n for share in built.shares)
+    people = tuple(share * terms.n for share in built.shares)
     least = min_detectable(terms, built)
-    if least > 1 / (2 * k):
+    if least > 1 / (2 * terms.k):
         warnings = (*warnings, f"undetectable: a cluster needs about {least:.1%} of all people to stand out at first.")
     return LocalPlan(
         terms, name, why, excess, least, len(built.shares), people, REPORT_BYTES, quality, needed, warnings, refusal
@@ -130,8 +141,10 @@ def protocol_axes(protocol: LocalProtocol) -> int:
 
 
 def _chosen(terms: Terms, protocol: str, preset: str) -> tuple[str, str]:
-    if protocol not in ("auto", "refine", "grid", "lae", "lma") or preset not in ("lite", "paper"):
-        raise InvalidValue('protocol must be "auto", "refine", "grid", "lae" or "lma", and preset "lite" or "paper".')
+    if protocol not in get_args(Protocol):
+        raise InvalidValue(f'protocol must be "auto", "refine", "grid", "lae" or "lma", got {protocol!r}.')
+    if preset not in get_args(Preset):
+        raise InvalidValue(f'preset must be "lite" or "paper", got {preset!r}.')
     if preset == "paper" and protocol != "lae":
         raise InvalidValue('preset="paper" belongs to protocol="lae". Leave it out, or use that protocol.')
     if protocol != "auto":
@@ -182,12 +195,13 @@ def _bucket_people(terms: Terms, built: LocalProtocol) -> float:
 
 def _judged(terms: Terms, name: str, quality: float) -> tuple[tuple[str, ...], str | None]:
     """Warnings, and why not to run it at all."""
-    few = f"too few people for k = {terms.k} centres in {terms.n_columns} column(s) at epsilon = {float(terms.epsilon):g}"
-    more = "Ask more people, fewer centres or a larger epsilon; or name the protocol to run it all the same."
+    shape = f"{_some(terms.k, 'centre')} in {_some(terms.n_columns, 'column')}"
+    few = f"too few people for {shape} at epsilon = {float(terms.epsilon):g}"
+    more = f'Ask more people, fewer centres or a larger epsilon; or name the protocol, "{name}", to run it all the same.'
     if name == "lma" and terms.n_columns > lma.IMAGE:
         return ("one round is weak beyond 4 columns: expect several times the cost without privacy.",), None
     if name == "lae-paper":
-        return ("the paper's constants need billions of people: see people_needed.",), None
+        return ("the paper's constants need billions of people: see people_needed of the plan.",), None
     if name == "grid" or (name == "refine" and terms.n_columns == 3):
         m = grid.detectability(terms, grid.DEPTHS[terms.n_columns])
         if m < GRID_REFUSE:
@@ -202,16 +216,33 @@ def _judged(terms: Terms, name: str, quality: float) -> tuple[tuple[str, ...], s
     return (("noise_dominated: expect a good deal more than the cost without privacy.",) if quality < POOR else ()), None
 
 
+def _some(number: int, thing: str) -> str:
+    return f"{number} {thing}" + "s" * (number != 1)
+
+
+def _needed(people: float, protocol: str) -> str:
+    return f"about {_whole(float(f'{people:.2g}'))} {NEEDED_FOR[protocol]}"
+
+
+def _whole(number: float) -> str:
+    """As people write it.
+
+    >>> _whole(250_000.0)
+    '250 000'
+    """
+    return f"{number:,.0f}".replace(",", " ")
+
+
 def as_table(forecast: LocalPlan) -> list[tuple[str, str]]:
     """The forecast in words, line by line."""
     ratio = "unknown" if forecast.ratio is None else f"about {forecast.ratio:.3g} times the cost without privacy"
-    needed = () if forecast.people_needed is None else (("people needed", f"about {forecast.people_needed:.2g}"),)
-    reports = ", ".join(f"{people:.3g}" for people in np.array(forecast.people))
+    needed = () if forecast.people_needed is None else (("people needed", _needed(forecast.people_needed, forecast.protocol)),)
+    reports = ", ".join(map(_whole, forecast.people))
     return [
         ("protocol", f"{forecast.protocol} ({forecast.why})"),
         ("expect", ratio),
-        ("least share that stands out", f"{forecast.min_detectable:.2%}"),
-        ("rounds", f"{forecast.rounds} ({reports} reports, {forecast.bytes} bytes each)"),
+        ("least share that stands out", f"{100 * forecast.min_detectable:.3g} %"),
+        ("rounds", f"{forecast.rounds} (reports: {reports}; {forecast.bytes} bytes each)"),
         *needed,
         *(("warning", text) for text in forecast.warnings),
         *((("refused", forecast.refusal),) if forecast.refusal else ()),

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from numbers import Integral
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -28,6 +29,8 @@ Kind = Literal["olh", "grr", "hrr", "vec"]
 KeyRule = Literal["cell", "nearest", "product", "bucket"]
 
 MOST_QUERIES, MOST_CENTRES, MOST_CELLS, MOST_VALUES = 4096, 4096, 2**20, 2**16
+MOST_PEOPLE = 2**31  # integer sums of codewords and their squares then stay below 2**63
+MOST_COLUMNS = 2**16 - 2  # a codeword has at most 2**16 numbers, one of them for counting
 MOST_KEYS = 2**DEEPEST
 LARGEST = 2.0**40  # of any published number; a device's arithmetic then stays finite
 SHARE_OF_POINT, SHARE_OF_COUNT = 0.8, 0.2  # of the squared length of a report that carries a point and a one for counting
@@ -97,6 +100,13 @@ class Query:
         return n_columns + 1
 
 
+def whole(name: str, value: Any, low: int, high: int) -> int:
+    """A public number that somebody typed, if it is one."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not low <= int(value) <= high:
+        raise InvalidValue(f"{name} must be a whole number from {low} to {high}, got {value!r}.")
+    return int(value)
+
+
 @dataclass(frozen=True)
 class Terms:
     """What is fixed and public before a campaign: people, centres, columns, and epsilon of each person."""
@@ -107,10 +117,14 @@ class Terms:
     epsilon: Fraction
 
     def __post_init__(self) -> None:
-        if min(self.n, self.k, self.n_columns) < 1 or self.k > MOST_CENTRES or self.epsilon <= 0:
-            raise InvalidValue(
-                f"a campaign needs n, k and n_columns of at least 1, k of at most {MOST_CENTRES} and epsilon above 0."
-            )
+        checked = {
+            "n": whole("n, the number of people,", self.n, 1, MOST_PEOPLE),
+            "k": whole("k, the number of clusters,", self.k, 1, MOST_CENTRES),
+            "n_columns": whole("the number of columns", self.n_columns, 1, MOST_COLUMNS),
+        }
+        vars(self).update(checked)  # integers of numpy would overflow, and no manifest could hold them
+        if self.epsilon <= 0:
+            raise InvalidValue("epsilon of a campaign must be above 0: it is what one person's report may give away.")
 
 
 @dataclass(frozen=True)

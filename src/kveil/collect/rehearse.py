@@ -19,6 +19,7 @@ from kveil.collect.collector import MOST_AT_ONCE, Collector
 from kveil.collect.keys import SigningKey
 from kveil.collect.ledger import LedgerFile
 from kveil.collect.manifest import Signed
+from kveil.errors import InvalidValue
 
 Progress = Callable[[str, int, int], None]
 
@@ -54,6 +55,11 @@ def rehearse(
             if progress is not None:
                 progress("rounds", len(answered), n_rounds)
             answered.append(_play(collector, name, people))
+            if answered[-1] < campaign.min_reports:
+                raise InvalidValue(
+                    "a round had fewer reports than it waits for, and in a rehearsal nobody comes later. Use more people, "
+                    "or a protocol with fewer rounds."
+                )
             collector.close(name)
             collector.next_manifest(name, *dates)
         return Rehearsal(collector.result(name), tuple(answered))

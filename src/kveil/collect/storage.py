@@ -15,7 +15,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kveil.errors import InvalidValue, MissingExtra
+from kveil.errors import InvalidType, InvalidValue, MissingExtra
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -60,18 +60,20 @@ class Storage:
     def __init__(self, place: str | os.PathLike[str]) -> None:
         self._sql = _library()
         self._tables = _tables(self._sql)
+        if not isinstance(place, str | os.PathLike):
+            raise InvalidType("a collector's storage is the path of a file, or the URL of a database.")
         try:
             self._engine = _engine(self._sql, os.fspath(place))
             with self._writing() as db:
-                self._tables.metadata.create_all(db)
-                versions = db.execute(self._sql.select(self._tables.collector.c.version)).scalars().all()
-                if not versions:
-                    db.execute(self._tables.collector.insert().values(version=VERSION))
-            fits = list(versions) in ([], [VERSION])
+                fits = not self._is_foreign(db) and self._made(db) == [VERSION]
         except (self._sql.exc.SQLAlchemyError, ImportError):  # the driver of another engine may be missing
             fits = False
         if not fits:
-            raise InvalidValue("this is no collector's database, or one of another version, or it cannot be reached or written.")
+            name = "this" if "://" in os.fspath(place) else repr(os.fspath(place))  # a URL may hold a password
+            raise InvalidValue(
+                f"{name} is no collector's database, or one of another version, or it cannot be reached or written. Choose a new "
+                "file in a folder that exists, or the one that a collector has made."
+            )
 
     def campaigns(self) -> list[str]:
         """Hashes of all campaigns, in the order they were opened."""
@@ -178,6 +180,19 @@ class Storage:
     def dispose(self) -> None:
         """Let go of all connections."""
         self._engine.dispose()
+
+    def _is_foreign(self, db: Connection) -> bool:
+        """Whether a file holds tables of something else, a device's ledger say. A server may hold many things."""
+        names = self._sql.inspect(db).get_table_names() if db.dialect.name == "sqlite" else []
+        return bool(names) and "collector" not in names
+
+    def _made(self, db: Connection) -> list[int]:
+        """The tables, new or old, and the version of whoever made them."""
+        self._tables.metadata.create_all(db)
+        asked = self._sql.select(self._tables.collector.c.version)
+        if not db.execute(asked).scalars().all():
+            db.execute(self._tables.collector.insert().values(version=VERSION))
+        return list(db.execute(asked).scalars())
 
     def _decoded(self, db: Connection, round_id: int | None) -> None:
         table = self._tables.round

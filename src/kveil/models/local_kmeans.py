@@ -6,6 +6,7 @@ import warnings
 from dataclasses import replace
 from fractions import Fraction
 from math import sqrt
+from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -18,7 +19,7 @@ from kveil.collect.shuffle import conditional
 from kveil.collect.simulate import Devices, Simulated, simulate
 from kveil.errors import BoundsRequired, InvalidValue
 from kveil.kernel.grid import Ball
-from kveil.kernel.loss import MOST_LOCAL_EPSILON, Charge, Guarantee, Plan, PrivacyUnit, guarantee
+from kveil.kernel.loss import MOST_LOCAL_EPSILON, Charge, Guarantee, Plan, PrivacyUnit, Receipt, guarantee
 from kveil.models._clusterer import EuclideanClusterer
 from kveil.models._method import shares
 from kveil.models._paying import public_generator
@@ -29,6 +30,7 @@ from kveil.space.bounds import check_domain
 from kveil.space.euclidean import Scaling
 
 FAST = 'devices="fast" draws the law of reports in floats from a generator with a seed, so it hides nothing'
+PLAYED = "whoever runs this simulation may see all rows: one process holds them and plays every device"
 
 
 class LocalKMeans(EuclideanClusterer):
@@ -111,15 +113,24 @@ class LocalKMeans(EuclideanClusterer):
     def guarantee(self, n_features: int | None = None) -> Guarantee:
         """What each person is promised, from the parameters alone. The line that needs a shuffler needs the people, too."""
         check_choice("devices", self.devices, ("fast", "exact"))
-        return guarantee(self._promise(), trust="local", reasons=[FAST] if self.devices == "fast" else [])
+        return self._promised(())
+
+    def _promised(self, receipts: tuple[Receipt, ...]) -> Guarantee:
+        made = guarantee(self._promise(), trust="local", receipts=receipts, reasons=[FAST] if self.devices == "fast" else [])
+        return replace(made, assumptions=(*made.assumptions, PLAYED))
 
     def _promise(self) -> Plan:
         return Plan((Charge("randomiser", "one report a person", 1, "range", self._epsilon()),), "replace-one", PrivacyUnit())
 
     def _epsilon(self) -> Fraction:
-        epsilon = check_budget(self.epsilon, 0.0)[0]
-        if epsilon is None or epsilon > MOST_LOCAL_EPSILON:
-            raise InvalidValue(f"epsilon of a local report must be at most {MOST_LOCAL_EPSILON}: more hides nothing.")
+        given = self.epsilon
+        if isinstance(given, bool) or not isinstance(given, Real) or not 0 < given <= MOST_LOCAL_EPSILON:
+            raise InvalidValue(
+                f"epsilon must be a number above 0 and at most {MOST_LOCAL_EPSILON}, got {given!r}: it is what one report may "
+                "give away, and more hides nothing."
+            )
+        epsilon = check_budget(given, 0.0)[0]
+        assert epsilon is not None
         return epsilon
 
     def _domain_of(self, n_columns: int) -> Ball:
@@ -134,11 +145,10 @@ class LocalKMeans(EuclideanClusterer):
 
     def _keep(self, found: Simulated, forecast: LocalPlan, domain: Ball, source: Source) -> Self:
         outcome, d = found.outcome, source.n_columns
-        promise = guarantee(
-            self._promise(), trust="local", receipts=found.receipts, reasons=[FAST] if self.devices == "fast" else []
-        )
+        promise = self._promised(found.receipts)
         epsilon = float(promise.epsilon)
-        self.guarantee_ = replace(promise, conditional=conditional(epsilon, min(found.reports, default=0)))
+        hidden = conditional(epsilon, min(found.reports, default=0)) if promise.valid else ()  # nothing to add to no promise
+        self.guarantee_ = replace(promise, conditional=hidden)
         self.cluster_centers_ = domain.center + domain.radius * outcome.centres
         self.cluster_weights_ = None if outcome.counts is None else shares(outcome.counts)
         self.cluster_errors_ = None if outcome.sd is None else domain.radius * sqrt(d) * outcome.sd

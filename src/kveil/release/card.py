@@ -110,12 +110,13 @@ def _table(release: Release) -> str:
 
 
 _ALONE = "none: nobody adds this release to earlier ones"
-_NO_LEDGER = {"federation": "none here: every party keeps its own"}
+_NO_LEDGER = {"federation": "none here: every party keeps its own", "local": "none here: every device keeps its own"}
+_NO_NOISE, _SIMULATED = "a script, or no noise at all", {"local": "a generator with a seed, or a script"}
 
 
 def _receipt(release: Release) -> str:
     receipt = release.receipt
-    source = "the operating system" if receipt["secure"] else "a script, or no noise at all"
+    source = "the operating system" if receipt["secure"] else _SIMULATED.get(release.guarantee.trust, _NO_NOISE)
     facts: list[tuple[str, Any]] = [
         ("made by kveil", __version__),
         ("token", receipt["token"] or "none: nothing was charged"),

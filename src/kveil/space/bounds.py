@@ -81,5 +81,6 @@ def _vector(name: str, value: Any, n_features: int) -> NDArray[np.float64]:
     if numbers.ndim == 0:
         return np.full(n_features, float(numbers))
     if numbers.shape != (n_features,):
-        raise InvalidValue(f"{name} has {numbers.size} entries for {n_features} feature(s); pass one number, or one a feature.")
+        has = f"{numbers.size} entries" if numbers.ndim == 1 else f"rows and columns {numbers.shape}"
+        raise InvalidValue(f"{name} has {has} for {n_features} feature(s); pass one number, or one a feature.")
     return numbers
