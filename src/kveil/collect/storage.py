@@ -183,8 +183,7 @@ class Storage:
 
     def _is_foreign(self, db: Connection) -> bool:
         """Whether a file holds tables of something else, a device's ledger say. A server may hold many things."""
-        names = self._sql.inspect(db).get_table_names() if db.dialect.name == "sqlite" else []
-        return bool(names) and "collector" not in names
+        return db.dialect.name == "sqlite" and not _is_own(self._sql.inspect(db).get_table_names())
 
     def _made(self, db: Connection) -> list[int]:
         """The tables, new or old, and the version of whoever made them."""
@@ -241,7 +240,9 @@ def _engine(sql: Any, place: str) -> Engine:
 
         def connected(db: Any, record: Any) -> None:
             db.isolation_level = None  # transactions begin where we say
-            for setting in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=30000"):
+            names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            own = ["journal_mode=WAL"] if _is_own(names) else []  # which would stay with another's file
+            for setting in ("busy_timeout=30000", "synchronous=FULL", *own):
                 db.execute(f"PRAGMA {setting}")
 
         def begun(db: Any) -> None:
@@ -250,6 +251,10 @@ def _engine(sql: Any, place: str) -> Engine:
         sql.event.listen(engine, "connect", connected)
         sql.event.listen(engine, "begin", begun)
     return engine
+
+
+def _is_own(tables: list[str]) -> bool:
+    return not tables or "collector" in tables
 
 
 class _Tables(NamedTuple):
