@@ -59,7 +59,7 @@ def _ratios(k: int, d: int, n: int, epsilons: list[float], seed: int) -> list[fl
 def _centres(rows: np.ndarray, k: int, epsilon: float, seed: int) -> np.ndarray:
     """What a campaign with the default protocol finds; also where "auto" would refuse."""
     from kveil import LocalKMeans
-    from kveil.collect.plan import plan
+    from kveil.collect.forecast import plan
 
     protocol = plan(len(rows), k, rows.shape[1], epsilon).protocol
     with warnings.catch_warnings():
@@ -69,7 +69,7 @@ def _centres(rows: np.ndarray, k: int, epsilon: float, seed: int) -> np.ndarray:
 
 
 def _forecast(n: int, k: int, d: int, epsilon: float, cost: float = 0.0144) -> str:
-    from kveil.collect.plan import plan
+    from kveil.collect.forecast import plan
 
     told = plan(n, k, d, epsilon, cost=cost)
     return f"{told.ratio:.3g}" + (" and refused" if told.refusal else "")

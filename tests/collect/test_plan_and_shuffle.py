@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from kveil.collect.plan import as_table, plan
+from kveil.collect.forecast import as_table, plan
 from kveil.collect.shuffle import clone_delta, closed_form, conditional, numerical, shuffled
 from kveil.errors import InvalidValue
 
@@ -194,3 +194,9 @@ def test_a_shuffler_never_makes_it_worse_and_few_reports_gain_nothing():
 def test_larger_delta_and_more_reports_promise_more():
     assert shuffled(2.0, 10**5, 1e-6) < shuffled(2.0, 10**5, 1e-8) < shuffled(2.0, 10**4, 1e-8)
     assert np.isfinite(plan(10, 2, 2, Fraction(1, 3)).min_detectable)
+
+
+def test_a_plan_reads_line_by_line():
+    forecast = plan(1_000_000, 8, 10, 1)
+    assert str(forecast).splitlines() == [f"{name}: {text}" for name, text in as_table(forecast)]
+    assert str(forecast).startswith("protocol: refine")

@@ -9,11 +9,11 @@ from scipy import stats
 from scipy.integrate import trapezoid
 
 from kveil import PrivateKMeans
+from kveil.collect.forecast import plan
 from kveil.collect.hashing import signs
 from kveil.collect.lae import collision_chance
 from kveil.collect.marker import guesses
 from kveil.collect.oracles import variance
-from kveil.collect.plan import plan
 from kveil.collect.vector import codebook, signed_sums
 from kveil.kernel.grid import Ball
 from kveil.kernel.loss import response_weights

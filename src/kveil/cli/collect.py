@@ -43,8 +43,8 @@ def plan(
 ) -> None:
     """Say what a campaign would cost and find, from public numbers alone, and when there are too few people."""
     from kveil.collect.campaign import exact_epsilon
-    from kveil.collect.plan import as_table
-    from kveil.collect.plan import plan as forecast
+    from kveil.collect.forecast import as_table
+    from kveil.collect.forecast import plan as forecast
 
     expected = forecast(n, k, columns, exact_epsilon(epsilon), protocol.value, preset.value)
     if as_json:
@@ -103,7 +103,7 @@ def simulate(
 
 
 def _tell(expected: Any, played: Any, seconds: float) -> None:
-    from kveil.collect.plan import as_table
+    from kveil.collect.forecast import as_table
 
     typer.echo("A rehearsal: one process held all points. What was to be expected:")
     for name, text in as_table(expected):

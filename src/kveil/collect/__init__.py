@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from kveil.collect.campaign import Campaign, Result
     from kveil.collect.client import LocalClient, Refusal
     from kveil.collect.collector import Collector, Status
+    from kveil.collect.forecast import plan
     from kveil.collect.keys import Rotation, SigningKey
     from kveil.collect.ledger import LedgerFile
     from kveil.collect.manifest import Signed
@@ -25,10 +26,12 @@ _HOMES = {
     "Signed": "manifest",
     "SigningKey": "keys",
     "Status": "collector",
+    "plan": "forecast",
 }
 
 __all__ = [
     "Campaign", "Collector", "LedgerFile", "LocalClient", "Refusal", "Result", "Rotation", "Signed", "SigningKey", "Status",
+    "plan",
 ]  # fmt: skip
 
 

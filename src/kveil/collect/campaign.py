@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kveil.collect import protocols
+from kveil.collect.forecast import LocalPlan, plan
 from kveil.collect.manifest import LEAST_RADIUS, MOST_NAME, Header, Mode, parse_epsilon, split_cohorts
-from kveil.collect.plan import LocalPlan, plan
 from kveil.collect.queries import LARGEST, MOST_CENTRES, MOST_COLUMNS, MOST_PEOPLE, Floats, LocalProtocol, Terms, whole
 from kveil.collect.shuffle import conditional
 from kveil.errors import InvalidValue

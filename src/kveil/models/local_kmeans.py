@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kveil.collect.encoding import into_domain
-from kveil.collect.plan import LocalPlan, plan
+from kveil.collect.forecast import LocalPlan, plan
 from kveil.collect.protocols import build
 from kveil.collect.shuffle import conditional
 from kveil.collect.simulate import Devices, Simulated, simulate

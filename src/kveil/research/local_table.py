@@ -112,7 +112,7 @@ def _places(k: int, d: int, rng: np.random.Generator) -> Floats:
 
 
 def _cell(name: str, k: int, epsilon: float, tables: list[tuple[Floats, float]]) -> Cell:
-    from kveil.collect.plan import plan
+    from kveil.collect.forecast import plan
     from kveil.models.local_kmeans import LocalKMeans
 
     n, d = tables[0][0].shape

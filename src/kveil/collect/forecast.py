@@ -66,6 +66,9 @@ class LocalPlan:
     warnings: tuple[str, ...]
     refusal: str | None
 
+    def __str__(self) -> str:
+        return "\n".join(f"{name}: {text}" for name, text in as_table(self))
+
     @property
     def ratio(self) -> float | None:
         """Expected cost over the cost without privacy."""
