@@ -16,8 +16,9 @@ from benchmarks.bar import Bar
 PEOPLE, COLUMNS, K = 20_000, 5, 4
 
 CAMPAIGN = f"""
-import resource, sys, time
+import sys, time
 import numpy as np
+from benchmarks import memory
 from kveil.collect.campaign import Campaign
 from kveil.collect.rehearse import rehearse
 
@@ -30,8 +31,7 @@ played = rehearse(points, campaign, storage=sys.argv[1])
 seconds, work = time.perf_counter() - start[0], time.process_time() - start[1]
 cost = lambda centers: ((points[:, None] - centers) ** 2).sum(axis=2).min(axis=1).mean()
 best = cost(0.6 * np.eye({COLUMNS})[:{K}])
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-print(sum(played.answered), seconds, work, peak, cost(played.result.centers) / best)
+print(sum(played.answered), seconds, work, memory.peak(), cost(played.result.centers) / best)
 """
 
 

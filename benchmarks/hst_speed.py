@@ -14,6 +14,7 @@ MOST_MEMORY = 2000  # MB, points and tree and libraries
 CHILD = """
 import sys, time
 import numpy as np
+from benchmarks import memory
 from kveil.partition.hst import Hst
 from kveil.space.graph import Graph
 from kveil.space.vectors import Euclidean
@@ -34,9 +35,7 @@ space = make(all_of_it)
 start = time.process_time()
 tree = Hst.of(space, random_state=0)
 seconds = time.process_time() - start
-with open("/proc/self/status") as status:
-    peak = next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
-print(seconds, peak, tree.n_nodes)
+print(seconds, memory.peak(), tree.n_nodes)
 """
 
 

@@ -20,6 +20,7 @@ MOST_SECONDS, MOST_MEMORY = 60.0, 2048.0  # of a campaign of a million people, 2
 
 CHILD = """
 import time
+from benchmarks import memory
 from kveil import LocalKMeans
 from kveil.research.local_table import made_up
 
@@ -27,9 +28,7 @@ rows, _ = made_up(1_000_000, 10, 20, 1)
 wall, busy = time.perf_counter(), time.process_time()
 LocalKMeans(10, epsilon=4.0, radius=1.0).fit(rows)
 wall, busy = time.perf_counter() - wall, time.process_time() - busy
-with open("/proc/self/status") as status:
-    peak = next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
-print(wall, busy, peak)
+print(wall, busy, memory.peak())
 """
 
 

@@ -15,11 +15,12 @@ from benchmarks.bar import Bar
 ROWS, COLUMNS, GROUP = 20_000_000, 16, 500_000
 
 FIT = """
-import resource, sys, time
+import sys, time
+from benchmarks import memory
 from kveil import PrivateKMeans
 start = time.perf_counter()
 PrivateKMeans(8, method=sys.argv[2], bounds=(-6, 6)).fit(sys.argv[1])
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, time.perf_counter() - start)
+print(memory.peak(), time.perf_counter() - start)
 """
 
 

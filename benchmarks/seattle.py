@@ -1,6 +1,5 @@
 """A private fit on the roads of Seattle, 147 063 junctions: CPU seconds, and the memory of the whole process."""
 
-import resource
 import subprocess
 import sys
 import time
@@ -8,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from benchmarks import memory
 from benchmarks.bar import Bar
 from benchmarks.sets import SHARED
 from benchmarks.universes import demand, roads
@@ -25,10 +25,10 @@ def run() -> Iterator[Bar]:
         return
     for kind in ("spread", "two"):
         done = subprocess.run([sys.executable, "-m", "benchmarks.seattle", kind], capture_output=True, text=True, check=True)
-        seconds, memory, ratio = map(float, done.stdout.split())
+        seconds, used, ratio = map(float, done.stdout.split())
         where = f"Seattle, k = {K}, {PEOPLE} people, {kind}"
         yield Bar(f"{where}: CPU of a private fit", seconds, MOST_SECONDS, " s")
-        yield Bar(f"{where}: memory at most", memory, MOST_MEMORY, " MB")
+        yield Bar(f"{where}: memory at most", used, MOST_MEMORY, " MB")
         yield Bar(f"{where}: cost over an ordinary search", ratio, 1.15, " times")
 
 
@@ -38,10 +38,10 @@ def main(kind: str) -> None:
     people = demand(setting, kind, PEOPLE, np.random.default_rng(0))
     start = time.process_time()
     model = PrivateKMedian(K, universe=setting.space, random_state=0).fit(people)
-    seconds, memory = time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    seconds, used = time.process_time() - start, memory.peak()
     ordinary = solve_kmedian(setting.space, Demand.of(people), K, np.random.default_rng(0)).centers
     costs = [setting.space.nearest(centers)[1][people].sum(dtype=np.int64) for centers in (model.center_indices_, ordinary)]
-    print(seconds, memory, costs[0] / costs[1])
+    print(seconds, used, costs[0] / costs[1])
 
 
 if __name__ == "__main__":

@@ -40,11 +40,8 @@ def batches(rows, columns, batch, clusters, is_sorted):
 
 RUN = """
 import json, sys, time
+from benchmarks import memory
 from kveil import StreamKMeans
-
-def peak():  # of this program alone, in MB: getrusage counts what the parent held when it started this
-    with open("/proc/self/status") as status:
-        return max(int(line.split()[1]) for line in status if line.startswith(("VmHWM", "VmRSS"))) / 1024
 
 rows, columns, batch, clusters, is_sorted = json.loads(sys.argv[1])
 StreamKMeans(clusters, memory=100).partial_fit(next(batches(batch, columns, batch, clusters, False)))  # load what is compiled
@@ -57,7 +54,7 @@ start = time.perf_counter()
 centers = model.cluster_centers_.tolist()
 found = time.perf_counter() - start
 total = int(model.synopsis_.weights.sum())
-print(json.dumps({"centers": centers, "seconds": seconds, "found": found, "peak": peak(), "rows": total}))
+print(json.dumps({"centers": centers, "seconds": seconds, "found": found, "peak": memory.peak(), "rows": total}))
 """
 
 PEER = """

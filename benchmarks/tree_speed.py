@@ -16,6 +16,7 @@ CHILD = """
 import sys, time, warnings
 import numpy as np
 from sklearn.cluster import KMeans
+from benchmarks import memory
 from benchmarks.sets import mnist
 from kveil import PrivateKMeans
 
@@ -29,19 +30,10 @@ else:
     rows = rng.uniform(-2, 2, (k, d))[rng.integers(0, k, n)] + 0.5 * rng.standard_normal((n, d))
 PrivateKMeans(k, delta=1e-6, **domain).fit(rows[:2000])  # compiles
 
-def peak():
-    with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
-
-def now():
-    with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmRSS"))
-
-with open("/proc/self/clear_refs", "w") as refs:
-    refs.write("5")
-before, start = now(), time.process_time()
+memory.reset()
+before, start = memory.now(), time.process_time()
 PrivateKMeans(k, delta=1e-6, **domain).fit(rows)
-mine, extra = time.process_time() - start, peak() - before
+mine, extra = time.process_time() - start, memory.peak() - before
 start = time.process_time()
 KMeans(k, n_init=1, random_state=0).fit(rows)
 print(mine, time.process_time() - start, extra)
