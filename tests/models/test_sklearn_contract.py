@@ -23,6 +23,7 @@ def declared(estimator):
     return DECLARED if getattr(estimator, "epsilon", None) is not None else {"check_clustering": DECLARED["check_clustering"]}
 
 
+@pytest.mark.filterwarnings("ignore:LocalKMeans")  # the tables of these checks are too small for it
 @parametrize_with_checks(
     [
         PrivateKMeans(n_clusters=3, bounds=(-20, 20)),
