@@ -87,11 +87,7 @@ def _one_stream(name: str, is_sorted: bool) -> Iterator[Bar]:
     cost, other = (_cost(sample, np.array(found["centers"])) / floor.inertia_ for found in (ours, peer))
     note = f"({ours['found']:.1f} s for the centres; MiniBatchKMeans costs {other:.3f})"
     yield Bar(
-        f"{name} stream of 10 000 000 x 10: peak memory",
-        ours["peak"],
-        300,
-        " MB",
-        note="(about 280 of them are libraries, 70 of these pandas)",
+        f"{name} stream of 10 000 000 x 10: peak memory", ours["peak"], 300, " MB", note="(about 280 of them are libraries)"
     )
     yield Bar(f"{name} stream: cost over k-means++ and Lloyd on 1 000 000 of its rows", cost, 1.1, note=note)
     note = f"({ROWS / ours['seconds'] / 1e6:.2f} and {ROWS / peer['seconds'] / 1e6:.2f} million rows a second)"
