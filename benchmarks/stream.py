@@ -7,40 +7,22 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
 
 from benchmarks.bar import Bar
+from benchmarks.made_stream import batches
 from kveil import StreamKMeans
 
 ROWS, COLUMNS, BATCH, CLUSTERS, SAMPLE = 10_000_000, 10, 10_000, 20, 1_000_000
 MEMORIES = (10_000, 65_536)
 
-# Overlapping Gaussians. Sorted: by the first column, exactly, since its quantiles are drawn in order.
-STREAM = """
-import numpy as np
-from scipy.special import ndtri
-
-def batches(rows, columns, batch, clusters, is_sorted):
-    rng = np.random.default_rng(0)
-    places, done = rng.normal(size=(clusters, columns)), 0
-    for start in range(0, rows, batch):
-        if is_sorted:  # x0 ascends over the whole stream; the cluster of a row follows from x0 as in the mixture
-            x0 = 0.9 * np.sqrt(2) * ndtri((start + np.sort(rng.random(batch)) * batch) / rows)
-            near = np.exp(-((x0[:, None] - places[:, 0]) ** 2) / 0.32)
-            chance = np.cumsum(near, axis=1)
-            owner = (rng.random((batch, 1)) * chance[:, -1:] > chance).sum(axis=1)
-            block = places[np.minimum(owner, clusters - 1)] + 0.4 * rng.standard_normal((batch, columns))
-            block[:, 0] = x0
-        else:
-            block = places[rng.integers(clusters, size=batch)] + 0.4 * rng.standard_normal((batch, columns))
-        yield block
-"""
-
 RUN = """
 import json, sys, time
 from benchmarks import memory
+from benchmarks.made_stream import batches
 from kveil import StreamKMeans
 
 rows, columns, batch, clusters, is_sorted = json.loads(sys.argv[1])
@@ -60,6 +42,7 @@ print(json.dumps({"centers": centers, "seconds": seconds, "found": found, "peak"
 PEER = """
 import json, sys, time
 from sklearn.cluster import MiniBatchKMeans
+from benchmarks.made_stream import batches
 
 rows, columns, batch, clusters, is_sorted = json.loads(sys.argv[1])
 model, seconds = MiniBatchKMeans(clusters, random_state=0), 0.0
@@ -121,15 +104,13 @@ def mixture(d: int, k: int, rng: np.random.Generator) -> tuple[np.ndarray, float
 
 
 def _process(code: str, terms: list[object]) -> dict[str, object]:
-    done = subprocess.run([sys.executable, "-c", STREAM + code, json.dumps(terms)], check=True, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code, json.dumps(terms)], check=True, capture_output=True, text=True)
     return json.loads(done.stdout)
 
 
-def _sample(terms: list[object]) -> np.ndarray:
+def _sample(terms: list[Any]) -> np.ndarray:
     """Every tenth row of every batch."""
-    names: dict[str, object] = {}
-    exec(STREAM, names)
-    return np.concatenate([block[:: ROWS // SAMPLE] for block in names["batches"](*terms)])
+    return np.concatenate([block[:: ROWS // SAMPLE] for block in batches(*terms)])
 
 
 def _cost(rows: np.ndarray, centers: np.ndarray) -> float:

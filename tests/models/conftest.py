@@ -1,4 +1,4 @@
-"""The tests of models share a module that lies beside them: `universe_laws`."""
+"""The tests of models share modules that lie beside them: `universe_laws`, `refusals`."""
 
 import sys
 from pathlib import Path

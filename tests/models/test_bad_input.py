@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import SECRET, N, says_what_to_do
 from scipy.sparse import csr_array
 
 import kveil
@@ -14,20 +15,7 @@ from kveil import Ledger, PrivateKMeans
 from kveil.errors import BoundsRequired, KveilError
 from kveil.testing import scripted
 
-SECRET = 271.828182
-N = 8191  # a number that no path or parameter is likely to hold
 ROWS = np.full((N, 2), SECRET)
-
-
-def says_what_to_do(error: BaseException) -> None:
-    """One paragraph, no row value, no number of rows; also on every error it carries along."""
-    while error is not None:
-        text = str(error)
-        assert "271.8" not in text
-        assert str(N) not in text
-        assert "\n" not in text
-        assert len(text) > 30
-        error = error.__cause__ or error.__context__
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,6 @@ def _made_up(people: int, k: int) -> Any:
     """Points of nobody around k places of the unit disc."""
     import numpy as np
 
-    rng = np.random.default_rng(2026)
+    rng = np.random.default_rng(2026)  # made-up people, not noise for privacy
     angles = 2 * np.pi * (np.arange(people) % k) / k
     return 0.6 * np.column_stack([np.cos(angles), np.sin(angles)]) + rng.normal(0, 0.08, (people, 2))

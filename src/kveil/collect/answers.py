@@ -85,6 +85,7 @@ def foreseen_words(units: Floats, M: int, kappa: int, epsilon: Fraction, rng: np
     """Codewords with the law of those that devices with these directions would name."""
     a, b = response_weights(epsilon)
     n, dim = units.shape
+    # A simulated device's choice, which no real one makes here: a fit that draws it says that its guarantee is not valid.
     is_preferred = rng.random(n) < kappa * a / (kappa * a + (M - kappa) * b)
     if dim == 1:
         return np.where(is_preferred == (units[:, 0] > 0), 1, -1).astype(np.int64)[:, None] << 24

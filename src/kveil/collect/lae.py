@@ -253,7 +253,7 @@ class Lae:
 @lru_cache(maxsize=64)
 def collision_chance(n_axes: int, width: float, apart: float = 1.0) -> float:
     """That two points so far apart share a cube of a rotated grid: E prod (1 - apart |v_i| / width)+, v uniform on the sphere."""
-    rng = np.random.default_rng(0)  # an integral, not a choice
+    rng = np.random.default_rng(0)  # public: an integral over directions, the same for everyone
     v = rng.standard_normal((200_000, n_axes))
     v /= np.linalg.norm(v, axis=1, keepdims=True)
     return float(np.maximum(0.0, 1 - apart * np.abs(v) / width).prod(axis=1).mean())

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from kveil.errors import InvalidValue, MissingExtra
+from kveil import _pictures
+from kveil.errors import InvalidValue
 
 if TYPE_CHECKING:
     from kveil.partition.hst import Hst
@@ -36,19 +37,7 @@ def text(tree: Hst, width: int = 100, height: int = 60) -> str:
 
 def save(tree: Hst, path: str | PathLike[str]) -> Path:
     """Draw the tree into an SVG or PNG file, by its suffix; needs matplotlib."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in (".svg", ".png"):
-        raise InvalidValue("a picture is saved as .svg or .png. Give the path one of these suffixes.")
-    try:
-        from kveil.partition.figure import draw
-
-        missing = None
-    except ImportError:
-        missing = MissingExtra('a picture in a file needs matplotlib. Install it: pip install "kveil[report]"')
-    if missing is not None:
-        raise missing
-    draw(tree, Path(path), suffix[1:])
-    return Path(path)
+    return _pictures.save("kveil.partition.figure", tree, Path(path))
 
 
 def expanded(tree: Hst, most: int) -> NDArray[np.bool_]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kveil.errors import InvalidValue, MissingExtra
+from kveil import _pictures
+from kveil.errors import InvalidValue
 from kveil.release.scene import Scene, scene
 from kveil.release.words import printable
 
@@ -40,21 +41,9 @@ def save_picture(release: Release, path: str | PathLike[str]) -> Path:
 
     One or two features: the centres at their place, larger with more weight. More: a heat map of centres and features.
     """
-    suffix = Path(path).suffix.lower()
-    if suffix not in (".svg", ".png"):
-        raise InvalidValue("a picture is saved as .svg or .png. Give the path one of these suffixes.")
     if release.n_features is None:
         raise InvalidValue("the centres of this release are indices of a universe and have no coordinates that could be drawn.")
-    try:
-        from kveil.release.figure import draw
-
-        missing = None
-    except ImportError:
-        missing = MissingExtra('a picture in a file needs matplotlib. Install it: pip install "kveil[report]"')
-    if missing is not None:
-        raise missing
-    draw(release, Path(path), suffix[1:])
-    return Path(path)
+    return _pictures.save("kveil.release.figure", release, Path(path))
 
 
 def _in_the_plane(view: Scene, width: int, height: int) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -37,5 +39,6 @@ class Dense(Universe):
             kernels.two_nearest(self._between(sites, part), start, self.diameter, owner, first, second, runner)
         return owner, first, second, runner
 
+    @abstractmethod
     def _between(self, sources: NDArray[np.int64], targets: NDArray[np.int64] | None) -> Distances:
-        raise NotImplementedError
+        """Distances in steps of checked points; to all of them if no targets are given."""

@@ -8,6 +8,7 @@ function of that pair alone, so sums of them are exact for any blocking, thread 
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from functools import cached_property
 from math import floor, inf, log2
 from typing import Any, Protocol, Self, cast
@@ -61,7 +62,7 @@ class Space(Protocol):
         """Kind, number of points and a digest, for `release.json`."""
 
 
-class Universe:
+class Universe(ABC):
     """What all universes share: copies are the universe itself, a short repr, checked indices, demand by index, a digest."""
 
     kind: str
@@ -104,9 +105,9 @@ class Universe:
             said.update(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).data)
         return said.hexdigest()
 
+    @abstractmethod
     def _contents(self) -> tuple[NDArray[np.signedinteger[Any]], ...]:
         """The integers that, with kind, diameter and step, decide every distance."""
-        raise NotImplementedError
 
     def __copy__(self) -> Self:
         return self  # immutable, and often large

@@ -8,6 +8,7 @@ keep the triangle inequality, floors break it.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import cached_property
 from math import ceil, floor, isqrt, log2
 from typing import Any
@@ -91,11 +92,13 @@ class Vectors(Dense):
         radius = int(self._between(np.array([middle]), None).max())
         return min(self._diagonal([int(width) for width in np.ptp(self.codes, axis=0)]), 2 * radius)
 
+    @abstractmethod
     def _diagonal(self, widths: list[int]) -> int:
-        raise NotImplementedError
+        """The distance across a box of these sides, in steps."""
 
+    @abstractmethod
     def _check_width(self) -> None:
-        raise NotImplementedError
+        """Refuse more columns than distances stay exact in."""
 
     def _contents(self) -> tuple[NDArray[np.signedinteger[Any]], ...]:
         return (self.codes,)
