@@ -111,6 +111,9 @@ def test_a_cell_without_a_length_is_never_released_without_noise(kind):
     for rows in (1, 3):
         with pytest.raises(AssertionError, match="every cell"):
             noise.draw(None, np.zeros((rows, 2), dtype=np.int64))
+    for lengths in ([0, 4], [4, 5]):
+        with pytest.raises(AssertionError, match="at least 1"):
+            DisjointCells(kind, "add-remove", ONE).sums("sums", np.array(lengths), Fraction(1), 4)
 
 
 @pytest.mark.statistical

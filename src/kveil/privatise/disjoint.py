@@ -47,7 +47,8 @@ class DisjointCells:
 
     def sums(self, label: str, lengths: Integers, budget: Fraction, longest: int) -> Measured:
         """Vector sums (cells, columns); `longest` bounds all lengths and is what the charge names, whichever cells are asked."""
-        assert lengths.size == 0 or 1 <= lengths.min() <= lengths.max() <= longest
+        if lengths.size and not 1 <= lengths.min() <= lengths.max() <= longest:  # a length of 0 would mean no noise
+            raise AssertionError("every length is at least 1, and none above the one that the charge names")
         noise = k_norm_noise if self.kind == "pure" else gaussian_noise
         reason = "a row adds a vector to at most one cell, no longer than that cell's own bound, which sets the noise there"
         charge = noise(label, longest * self._moved, budget, reason=reason).charge
