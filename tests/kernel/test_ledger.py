@@ -6,6 +6,8 @@ import pickle
 import sqlite3
 import stat
 import threading
+from contextlib import closing
+from datetime import date
 from fractions import Fraction
 
 import pytest
@@ -340,6 +342,28 @@ def test_a_scripted_charge_taints_every_later_guarantee_of_the_ledger(make):
     assert tainted.valid is False
     assert "scripted" in str(tainted)
     assert [entry.secure for entry in ledger.charges()] == [True, False, True]
+
+
+def test_a_ledger_keeps_days_and_no_times_so_that_nobody_reads_off_how_long_a_fit_ran(path, on_file):
+    with on_file.reserve(plan(laplace("1/8"))):
+        pass
+    on_file.reserve(plan(laplace("1/8")))
+    with closing(sqlite3.connect(path)) as db:
+        days = [day for row in db.execute("SELECT reserved_at, committed_at FROM charge") for day in row]
+    assert [day is None for day in days] == [False, False, False, True]
+    assert all(date.fromisoformat(day).isoformat() == day for day in days if day)  # a date alone
+
+
+def test_a_ledger_of_an_older_version_with_times_in_it_still_opens_and_adds_up(path, on_file):
+    row = "('t', 137438953472, 0, '{\"unit\": {\"id_column\": null}}', 1, '2024-05-01T10:11:12+00:00')"
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(f"INSERT {INSERT} {row}")
+        db.execute("UPDATE charge SET state='committed', committed_at='2024-05-01T10:19:00+00:00'")
+    with Ledger.open(path).reserve(plan(laplace("1/8"))):
+        pass
+    assert [entry.committed for entry in on_file.charges()] == [True, True]
+    assert on_file.charges()[0].reserved_at == "2024-05-01T10:11:12+00:00"
+    assert on_file.spent().epsilon == 0.25
 
 
 def test_the_taint_outlives_the_process_object(path, on_file):

@@ -55,9 +55,7 @@ def show(
     table = Table("token", "reserved", "charged", "mechanisms", "state")
     for entry in ledger.charges():
         state = ("complete" if entry.committed else "reserved, counts as spent") + ("" if entry.secure else "; scripted noise")
-        table.add_row(
-            entry.token[:8], entry.reserved_at[:16].replace("T", " "), str(entry.amount), _mechanisms(entry.plan), state
-        )
+        table.add_row(entry.token[:8], entry.reserved_at[:10], str(entry.amount), _mechanisms(entry.plan), state)
     if table.row_count:
         Console().print(table)
 

@@ -134,7 +134,7 @@ class Ledger:
         """Spend the whole cost of `plan`; durable when it returns. BudgetExceeded or LedgerMismatch: nothing was charged."""
         units, delta_units = (min(cost, 2**62) for cost in _cost(plan, self.rule))  # more than any limit
         token, secure = os.urandom(16).hex(), entropy().secure
-        row = (token, units, delta_units, loss.to_json(plan), int(secure), _now())
+        row = (token, units, delta_units, loss.to_json(plan), int(secure), _day())
         with self._connection() as db:
             db.execute("BEGIN IMMEDIATE")
             tainted = bool(db.execute("SELECT COUNT(*) FROM charge WHERE secure=0").fetchone()[0])
@@ -170,7 +170,7 @@ class Ledger:
 
     def _commit(self, token: str) -> None:
         with self._connection() as db:
-            db.execute("UPDATE charge SET state='committed', committed_at=? WHERE token=? AND state='reserved'", (_now(), token))
+            db.execute("UPDATE charge SET state='committed', committed_at=? WHERE token=? AND state='reserved'", (_day(), token))
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
@@ -268,8 +268,8 @@ class Ticket(AbstractContextManager["Ticket"]):
         raise TicketError("a reservation cannot be copied or sent elsewhere: its charges could then be drawn twice.")
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def _day() -> str:
+    return datetime.now(UTC).date().isoformat()  # not the time: two of them would tell how long a fit ran, which rows decide
 
 
 def _connect(path: str) -> sqlite3.Connection:
