@@ -28,6 +28,10 @@ class GridOverflow(InvalidValue):
     """The fixed-point grid is too fine for exact sums; decided from public parameters before a row is read."""
 
 
+class InexactProducts(KveilError):
+    """This machine multiplies matrices of whole numbers inexactly, on which exact labels rest. Nothing was charged."""
+
+
 class SourceError(InvalidValue):
     """A file or table that cannot be read as rows of numbers."""
 

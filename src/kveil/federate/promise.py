@@ -11,7 +11,7 @@ from kveil.federate.layout import Layout
 from kveil.federate.plan import Round, RunPlan
 from kveil.federate.policy import Policy
 from kveil.federate.questions import Terms
-from kveil.kernel.loss import ASSUMPTIONS, Charge, Guarantee, Plan, guarantee, no_guarantee
+from kveil.kernel.loss import Charge, Guarantee, Plan, guarantee, no_guarantee
 from kveil.privatise.disjoint import DisjointCells
 
 FEDERATION = (
@@ -56,4 +56,4 @@ def promised(plan: RunPlan, layout: Layout, sources: Iterable[str] = ("system",)
         return no_guarantee("add-remove", layout.unit, "federation")
     is_scripted = set(sources) - {"system"}
     reasons = ("a party drew scripted noise, which hides nothing",) if is_scripted else ()
-    return replace(guarantee(charges, trust="federation", reasons=reasons), assumptions=(*ASSUMPTIONS, *FEDERATION))
+    return guarantee(charges, trust="federation", reasons=reasons, assumptions=FEDERATION)

@@ -7,18 +7,20 @@ move the codes of others; hence the column-by-column sum in `Ball.shrinkage`.
 What rows hold never raises: a row with NaN or infinity becomes the centre, anything outside is clipped.
 """
 
+from functools import cache
 from math import isqrt
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kveil.errors import GridOverflow, InvalidValue
+from kveil.errors import GridOverflow, InexactProducts, InvalidValue
 
 Codes = NDArray[np.signedinteger[Any]]
 Floats = NDArray[np.float64]
 
 LARGEST = 1e300  # coordinates are cut here first, so that no later float operation overflows
+SHAPES = ((1, 2, 2048), (16, 3, 2048), (64, 64, 64), (4, 1024, 256))  # of products that are tried: few and many of each
 
 
 class Domain:
@@ -162,6 +164,28 @@ def check_sums(domain: Any, max_rows: int) -> None:
     """Rule out overflow of int64 sums from public parameters; the number of rows is private and never looked at."""
     if max_rows < 1 or domain.bits + (int(max_rows) - 1).bit_length() > 63:
         raise GridOverflow(f"with max_rows={max_rows} and {domain.bits} bits a sum can overflow: use fewer bits or max_rows.")
+
+
+@cache
+def check_products() -> None:
+    """Refuse a machine whose products of whole numbers are not exact: one row's distances would then round with another's.
+
+    Entries of both signs are as large as sums below 2**53 allow, with low bits of every kind; integers tell what is right. A
+    BLAS that adds up in less than float64, or adds matrices before it multiplies them, fails here. Once in a process: what
+    passed is not tried again.
+    """
+    for rows, inner, columns in SHAPES:
+        top = isqrt((2**53 - 1) // inner)
+        left, right = (top - np.arange(n * inner) * odd % 61 for n, odd in ((rows, 7), (columns, 11)))
+        left[1::3] *= -1
+        right[1::4] *= -1
+        left[-inner:] = right[:inner] = top  # the largest sum there can be, in one corner
+        a, b = left.reshape(rows, inner), right.reshape(columns, inner).T
+        if not np.array_equal(np.matmul(a.astype(np.float64), b.astype(np.float64)), np.matmul(a, b)):
+            raise InexactProducts(
+                "matrix products of whole numbers are not exact on this machine (numpy's BLAS rounds below 2**53), so "
+                "one row could move another's label. Nothing was charged. Use numpy with OpenBLAS, and full float64."
+            )
 
 
 def per_person(row_sensitivity: int, max_rows_per_person: int, relation: Literal["add-remove", "replace-one"]) -> int:

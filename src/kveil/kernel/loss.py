@@ -39,6 +39,10 @@ ASSUMPTIONS = (
     "running time, memory use and other side channels are not observed",
     "bounds, parameters and preprocessing come from public knowledge, or were paid for by a charge of their own",
 )
+TABLES = (  # whoever reads a table of rows assumes these too; a device that reports its own point does not
+    "names and types of columns are public, and whether lists and Python objects hold numbers at all",
+    "where rows are read, matrix products of whole numbers below 2**53 are exact in float64, which every process tries once",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +253,7 @@ def guarantee(
     if not entropy().secure or not all(receipt.secure for receipt in receipts):
         why.insert(0, "the noise was scripted by kveil.testing, so it hides nothing")
     terms = (plan.relation, plan.unit, trust, plan.charges, total.route)
-    held = (*ASSUMPTIONS, *assumptions)
+    held = (*ASSUMPTIONS, *(() if trust == "local" else TABLES), *assumptions)
     return Guarantee(total.epsilon, total.delta, *terms, assumptions=held, valid=not why, reasons=tuple(why))
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from kveil.errors import InvalidValue
-from kveil.kernel.grid import check_sums
+from kveil.kernel.grid import check_products, check_sums
 from kveil.kernel.loss import PrivacyUnit
 
 IntArrays = tuple[NDArray[np.int64], ...]
@@ -90,6 +90,7 @@ def check_before_reading(source: Source, grid: Grid, is_sparse: bool) -> None:
             "pass as many as there are columns, or choose columns=[...]."
         )
     check_sums(grid, source.max_rows)
+    check_products()
     no_codes(source, grid, is_sparse)  # a domain that sparse rows cannot use is refused here
 
 

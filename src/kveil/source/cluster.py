@@ -20,6 +20,7 @@ from dask.base import compute
 from dask.delayed import delayed
 
 from kveil.errors import InvalidType, InvalidValue, KveilError, SourceError
+from kveil.kernel.grid import check_products
 from kveil.source.arrays import ArrayReader, check_array
 from kveil.source.base import Combine, Grid, IntArrays, Kernel, Reader, add, check_before_reading, encode, merge, no_codes
 from kveil.source.frames import FrameReader, check_frame
@@ -125,6 +126,7 @@ def guarded(task: Callable[..., T], *arguments: Any) -> T | Failed:
 
 def summarise(part: Any, job: Job, kept: Fingerprints | None) -> IntArrays | None:
     """The merged results of one partition; None if it has no rows."""
+    check_products()  # of the machine that this worker runs on
     reader, total = job.open_part(part), None
     mask = None if kept is None else matching_rows(kept, fingerprints(part, job.open_part, job.block_rows))
     done = 0

@@ -2,7 +2,7 @@
 
 A float product whose rounding depends on the shape of a block would let one row move another row's label. Here every
 number is an integer held in float64, and |x|^2 - 2 x.c + |c|^2 stays below 2**53 (grid.py refuses wider domains), so
-the sums are exact for any blocking, thread count or BLAS.
+the sums are exact for any blocking and thread count, and for any BLAS that passes `kernel.grid.check_products`.
 """
 
 from __future__ import annotations
