@@ -115,11 +115,10 @@ class TestTables:
         np.savetxt(tmp_path / "bare.csv", rows, delimiter=",")
         assert "is not a header" in fit_refused(2, *BOUNDS, data=tmp_path / "bare.csv")
 
-    def test_a_text_column_is_named_and_its_text_not_quoted(self, fit_refused, rows, tmp_path):
+    def test_a_column_of_type_text_is_named_and_its_text_not_quoted(self, fit_refused, rows, tmp_path):
         frame = pd.DataFrame(rows, columns=["age", "height"]).assign(town=f"town of {SECRET}")
-        for kind, write in (("csv", frame.to_csv), ("parquet", frame.to_parquet)):
-            write(tmp_path / f"t.{kind}", index=False)
-            assert '"town"' in fit_refused(2, *BOUNDS, data=tmp_path / f"t.{kind}")
+        frame.to_parquet(tmp_path / "t.parquet", index=False)
+        assert '"town"' in fit_refused(2, *BOUNDS, data=tmp_path / "t.parquet")
 
     def test_a_broken_parquet_footer_is_refused(self, fit_refused, rows, tmp_path):
         path = tmp_path / "t.parquet"

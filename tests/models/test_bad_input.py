@@ -116,12 +116,12 @@ def broken_parquet(path):
 
 
 def text_column(path):
-    pd.DataFrame({"a": [f"{SECRET}x"] * N, "b": [SECRET] * N}).to_csv(path, index=False)
+    pd.DataFrame({"a": [f"{SECRET}x"] * N, "b": [SECRET] * N}).to_parquet(path)
 
 
 @pytest.mark.parametrize(
     ("name", "make"),
-    [("rows.csv", csv_without_header), ("rows.parquet", broken_parquet), ("text.csv", text_column)],
+    [("rows.csv", csv_without_header), ("rows.parquet", broken_parquet), ("text.parquet", text_column)],
     ids=["csv without header", "unreadable parquet footer", "text column"],
 )
 def test_bad_files_are_refused_before_anything_is_charged(name, make, tmp_path, monkeypatch):

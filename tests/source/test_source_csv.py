@@ -165,11 +165,21 @@ def test_a_first_line_that_is_no_header_is_refused_without_quoting_it(content, r
     assert caught.value.__context__ is None
 
 
-def test_a_text_column_is_refused_by_name_unless_it_is_not_asked_for(rows_of):
-    content = "town,age\nParis,1\nRome,2\n"
-    with pytest.raises(SourceError, match='"town"') as caught:
-        rows_of(content)
-    assert "Paris" not in str(caught.value)
-    assert rows_of(content, columns=["age"]) == [[1], [2]]
-    assert rows_of("town,age\n,1\nNA,2\n") == [[None, 1], [None, 2]]
-    assert rows_of("town,age\nParis,1\n75000,2\n") == [[None, 1], [75000, 2]]
+@pytest.mark.parametrize(
+    ("content", "rows"),
+    [
+        ("town,age\nParis,1\nRome,2\n", [[None, 1], [None, 2]]),
+        ("town,age\n,1\nNA,2\n", [[None, 1], [None, 2]]),
+        ("town,age\nParis,1\n75000,2\n", [[None, 1], [75000, 2]]),
+        ("town,age\nParis,old\n", [[None, None]]),
+    ],
+)
+def test_text_counts_as_missing_even_where_a_column_holds_nothing_else(content, rows, rows_of):
+    assert rows_of(content) == rows
+    assert rows_of(content, columns=["age"]) == [row[1:] for row in rows]
+
+
+def test_opening_a_csv_reads_no_line_but_its_header(tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "split_cells", None)  # reading cells would fail
+    (tmp_path / "t.csv").write_text("id,a\n1,2\n")
+    assert read(tmp_path / "t.csv", person="id").names == ("a",)

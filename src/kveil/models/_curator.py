@@ -44,7 +44,9 @@ class CuratorModel(EuclideanClusterer, ABC):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find private centres of X: an array, a sparse matrix, a frame, a path, a Dask collection, or `kveil.read(...)`.
 
-        The whole budget is charged before a row is read; what rows hold never raises. `y` is ignored.
+        The whole budget is charged before a row is read; what rows hold never raises. Names and types of columns are public and
+        may: a column of type text is refused, and so are lists and arrays of objects that are not all numbers. A CSV has no
+        types, so text in it counts as missing. `y` is ignored.
         """
         source = self._source(X)  # files are open, the schema is checked, no row is read
         used, why = self._pick(source.is_sparse)

@@ -108,7 +108,8 @@ class FederatedKMeans(EuclideanClusterer):
         """Find centres of what all parties hold together.
 
         parties: for each anything `kveil.read` takes, a `federate.Party`, or an address that `transport` can reach. What parties
-            must agree on is checked before anything is charged. `y` is ignored.
+            must agree on is checked before anything is charged, and so are names and types of columns, which are public.
+            `y` is ignored.
         """
         self._check()
         rng = public_generator(self.random_state)

@@ -89,7 +89,10 @@ class StreamKMeans(StreamClusterer):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """See all of X, a table or an iterator of batches, as one stream, from the start, and finish it. `y` is ignored."""
+        """See all of X, a table or an iterator of batches, as one stream, from the start, and finish it. `y` is ignored.
+
+        Names and types of columns are public, as for `PrivateKMeans.fit`; text in a CSV counts as missing.
+        """
         self._forget()
         return self.partial_fit(X).finish()
 

@@ -9,19 +9,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from kveil.errors import SourceError
 from kveil.source import cells, ids
 from kveil.source.base import RawRows
 from kveil.source.guard import quietly
-from kveil.source.intake import Choice, check_types, choose
+from kveil.source.intake import Choice, choose
 from kveil.source.lines import LONGEST_LINE, split_cells, split_quoted
 from kveil.source.options import Options
 
-_FIRST_BLOCK = 2**20  # bytes in which a column must show a number, if it shows anything; fixed, whatever the memory
-_MISSING = {b"", b"na", b"n/a", b"nan", b"null", b"none", b"?", b"-"}  # neither number nor text
+_MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-"}  # no names of columns
 
 
 class Layout(NamedTuple):
@@ -61,13 +59,10 @@ class CsvReader:
 
 
 def open_csv(path: Path, options: Options) -> CsvReader:
-    """A reader of a CSV file. The header and the first block are read now: text columns are told by them."""
+    """A reader of a CSV file. Its header is read now, and nothing more: a refusal that looked at cells could turn on one row."""
     layout = quietly(partial(_layout, path), f"{path} cannot be read as CSV: its header must be a line of names in UTF-8.")
     _check_header(layout)
-    choice = choose(layout.names, options)
-    first = _columns(layout, (layout.begin, min(layout.begin + _FIRST_BLOCK, layout.size)), choice.features)
-    check_types({name: "text" if _is_text(column) else None for name, column in zip(choice.features, first, strict=True)})
-    return CsvReader(layout, choice)
+    return CsvReader(layout, choose(layout.names, options))
 
 
 def _layout(path: Path) -> Layout:
@@ -97,7 +92,7 @@ def _looks_like_data(name: str) -> bool:
     try:
         float(name)
     except ValueError:
-        return name.lower().encode() in _MISSING
+        return name.lower() in _MISSING
     return True
 
 
@@ -130,12 +125,6 @@ def _line_end(text: bytes, start: int) -> int:
     """Where the first line ends, at a line feed or a carriage return; -1 if it does not."""
     ends = [place for place in (text.find(b"\n", start), text.find(b"\r", start)) if place >= 0]
     return min(ends, default=-1)
-
-
-def _is_text(column: Any) -> bool:
-    trimmed = pc.ascii_lower(pc.ascii_trim_whitespace(column))
-    is_filled = any(cell not in _MISSING for cell in trimmed.view(pa.binary()).to_pylist())
-    return is_filled and bool(np.isnan(cells.from_text(column)).all())
 
 
 def _ids(column: Any) -> Any:
