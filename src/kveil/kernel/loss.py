@@ -54,7 +54,7 @@ class PrivacyUnit:
     id_column: str | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in ("record", "person") or not isinstance(self.max_rows_per_person, int) or self.max_rows_per_person < 1:
+        if self.kind not in ("record", "person") or type(self.max_rows_per_person) is not int or self.max_rows_per_person < 1:
             raise InvalidValue("a privacy unit is a record, or a person with a whole number of rows, at least one.")
 
     def __str__(self) -> str:
@@ -264,18 +264,22 @@ def no_guarantee(relation: Relation, unit: PrivacyUnit, trust: Trust) -> Guarant
 
 def floor_epsilon(epsilon: float | Fraction) -> Fraction:
     """Epsilon as a multiple of 2**-40, rounded down, so that the noise only grows and ten tenths fit into one."""
-    if not (isinstance(epsilon, int | float | Fraction) and Fraction(1, 2**30) <= epsilon <= 2**10):
+    if not (_is_number(epsilon) and Fraction(1, 2**30) <= epsilon <= 2**10):
         raise InvalidValue(f"epsilon must be between 2**-30 and 1024, got {epsilon!r}: less drowns all, more hides nothing.")
     return Fraction(math.floor(Fraction(epsilon) * 2**40), 2**40)
 
 
 def floor_delta(delta: float | Fraction) -> Fraction:
     """Delta as a multiple of 2**-60, rounded down."""
-    if not (isinstance(delta, int | float | Fraction) and 0 <= delta < 1):
+    if not (_is_number(delta) and 0 <= delta < 1):
         raise InvalidValue(f"delta must be in [0, 1), got {delta!r}: it is the chance that the promise fails; 0 is a pure one.")
     if 0 < delta * 2**60 < 1:
         raise InvalidValue("delta below 2**-60 cannot be counted: use delta=0 for a pure guarantee.")
     return Fraction(math.floor(Fraction(delta) * 2**60), 2**60)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Fraction) and not isinstance(value, bool)  # True is no budget of 1
 
 
 def floor_rho(rho: Fraction) -> Fraction:

@@ -167,7 +167,8 @@ class CuratorModel(EuclideanClusterer, ABC):
             raise InvalidValue("epsilon=inf adds no noise, so there is nothing to charge. Leave out the ledger, or give epsilon.")
         check_choice("relation", self.relation, ("add-remove", "replace-one"))
         rows = self.expected_rows
-        if rows is not None and not (isinstance(rows, int | float | np.number) and rows >= 1 and math.isfinite(rows)):
+        is_number = isinstance(rows, int | float | np.number) and not isinstance(rows, bool)
+        if rows is not None and not (is_number and rows >= 1 and math.isfinite(rows)):
             raise InvalidValue("expected_rows must be a public number of at least 1, or None.")
         return epsilon, delta, rows
 

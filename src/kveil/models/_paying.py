@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from kveil.errors import InvalidType
+from kveil.errors import InvalidType, InvalidValue
 from kveil.kernel.ledger import Ledger, Ticket
 from kveil.kernel.loss import Plan
 
@@ -63,4 +63,6 @@ def public_generator(random_state: Any) -> np.random.Generator:
     """A generator for public choices, from whatever scikit-learn takes as random_state, or a generator."""
     if isinstance(random_state, np.random.Generator):
         return random_state
+    if isinstance(random_state, bool | np.bool_):
+        raise InvalidValue("random_state must be None, a whole number or a generator, not True or False.")
     return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))

@@ -153,6 +153,8 @@ class Hst:
 
 
 def _check(levels: Any, leaf_size: Any, beta: Any) -> None:
+    if any(isinstance(value, bool) for value in (levels, leaf_size, beta)):
+        raise InvalidValue("levels, leaf_size and beta must be numbers, not True or False.")
     if not isinstance(levels, int | np.integer) or not 1 <= levels <= MOST_LEVELS:
         raise InvalidValue(f"levels must be a whole number from 1 to {MOST_LEVELS}.")
     if not isinstance(leaf_size, int | np.integer) or leaf_size < 1:

@@ -17,6 +17,7 @@ from kveil.kernel.ledger import Ledger
 from kveil.kernel.loss import Plan, Receipt, floor_epsilon
 from kveil.kernel.noise import laplace_noise
 from kveil.source import read
+from kveil.space.bounds import numbers_of
 from kveil.summary.octaves import Octaves, Shape, histogram
 
 CHANCE = 1e-3  # that some empty bin passes the threshold, and the bounds come out too wide
@@ -103,7 +104,7 @@ def _shape(shape: Any) -> Shape:
 
 
 def _exponents(exponents: Any) -> tuple[int, int]:
-    if not (isinstance(exponents, tuple | list) and len(exponents) == 2 and all(isinstance(e, Integral) for e in exponents)):
+    if not (isinstance(exponents, tuple | list) and len(exponents) == 2 and all(map(_is_whole, exponents))):
         raise InvalidValue("exponents must be two whole numbers (low, high): sizes are searched between 2**low and 2**high.")
     low, high = int(exponents[0]), int(exponents[1])
     if not -900 <= low < high <= 900:
@@ -111,8 +112,12 @@ def _exponents(exponents: Any) -> tuple[int, int]:
     return low, high
 
 
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
 def _center(center: ArrayLike, n_columns: int) -> NDArray[np.float64]:
-    given = np.array(center, dtype=np.float64)
+    given = numbers_of("center", center)
     if given.shape not in ((), (n_columns,)) or not np.isfinite(given).all() or np.abs(given).max() > 1e290:
         raise InvalidValue("center must be one finite number, or one a feature, from public knowledge.")
     return np.full(n_columns, float(given)) if given.ndim == 0 else given

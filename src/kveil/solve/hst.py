@@ -109,7 +109,7 @@ def _filled(tree: Hst, leaves: Integers, counts: Numbers, k: int, rng: np.random
 
 
 def _check(space: Space, n_clusters: object, mass: NDArray[np.generic], objective: object) -> None:
-    if not isinstance(n_clusters, int | np.integer) or not 1 <= n_clusters <= space.n_points:
+    if isinstance(n_clusters, bool) or not isinstance(n_clusters, int | np.integer) or not 1 <= n_clusters <= space.n_points:
         raise InvalidValue(f"n_clusters must be a whole number from 1 to {space.n_points}, the number of points of the universe.")
     if objective not in ("k-median", "k-means"):
         raise InvalidValue('objective must be "k-median" or "k-means".')

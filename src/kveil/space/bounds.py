@@ -69,9 +69,10 @@ def public_domain(domain: Box | Ball) -> dict[str, Any]:
 def numbers_of(name: str, value: Any) -> NDArray[np.float64]:
     try:
         numbers = np.array(value, dtype=np.float64)
+        said = value.ravel()[:1] if isinstance(value, np.ndarray) else np.array(value, dtype=object).flat
     except (TypeError, ValueError, OverflowError):
         numbers = None
-    if numbers is None:
+    if numbers is None or any(isinstance(entry, bool | np.bool_) for entry in said):
         raise InvalidValue(f"{name} must hold numbers only: one, or one a feature.")
     return numbers
 
