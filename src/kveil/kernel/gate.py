@@ -2,6 +2,8 @@
 
 from fractions import Fraction
 
+import numpy as np
+
 from kveil.kernel.exact import Words, entropy
 from kveil.kernel.ledger import Ledger, Ticket
 from kveil.kernel.loss import Measurement, Noisy, Plan, Receipt, Secret
@@ -17,7 +19,8 @@ def run(measurement: Measurement[Secret, Noisy], secret: Secret, account: Ledger
         with account.reserve(Plan((measurement.charge,), account.relation, account.unit, delta)) as ticket:
             return run(measurement, secret, ticket)
     index = account.take(measurement.charge)
-    noisy = measurement.draw(source := entropy(), secret)
+    with np.errstate(all="ignore"):  # settings of the caller must not turn a draw into an error
+        noisy = measurement.draw(source := entropy(), secret)
     receipt = Receipt(account.token, index, measurement.charge, source.secure)
     account.receipts.append(receipt)
     return noisy, receipt

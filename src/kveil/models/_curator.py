@@ -55,7 +55,7 @@ class CuratorModel(EuclideanClusterer, ABC):
         source.check(method.task.domain)
         rng = public_generator(self.random_state)
         plan = method.plan()
-        with reserve(plan, self.ledger, self.epsilon, self.delta) as ticket:  # the whole plan is spent here
+        with reserve(plan, self.ledger, self.epsilon, self.delta) as ticket, np.errstate(all="ignore"):  # the whole plan is spent
             found = method.run(source, ticket, rng)
         return self._keep(found, method.task, source, plan, ticket, {"asked": self.method, "used": used, "why": why})
 

@@ -85,7 +85,7 @@ def released(flow: Flow, pool: Pool, n_clusters: int, rng: np.random.Generator, 
     table = flow.kept
     assert isinstance(table, LeafTable)
     plan = pool.plan()
-    with reserve(plan, model.ledger, model.epsilon, model.delta) as ticket:  # the whole plan is spent here
+    with reserve(plan, model.ledger, model.epsilon, model.delta) as ticket, np.errstate(all="ignore"):  # the whole plan is spent
         pool.open(ticket)
         placed = Reading(table, pool, n_clusters, rng).run()  # public from here on
     domain, frame = table.domain, table.leaves.frame

@@ -113,7 +113,7 @@ class FederatedKMeans(EuclideanClusterer):
         """
         self._check()
         rng = public_generator(self.random_state)
-        with closing(self._link(parties)) as link:
+        with closing(self._link(parties)) as link, np.errstate(all="ignore"):  # rounds that are paid for end, whatever is set
             coordinator = Coordinator(link, float(self.timeout))
             data, names, layout = self._agreed(coordinator.hello())
             plan = self._plan(layout, data, link.parties)

@@ -100,14 +100,14 @@ class LocalKMeans(EuclideanClusterer):
         if source.is_sparse or source.unit.kind != "record":
             raise InvalidValue("a device holds one row of one person: give dense rows, not sparse ones, and one row a person.")
         check_choice("devices", self.devices, ("fast", "exact"))
-        points = _points(source, domain)
-        n = max(1, len(points))
-        forecast = plan(n, k, source.n_columns, epsilon, self.protocol, self.preset).check()
-        for text in forecast.warnings:
-            warnings.warn(f"LocalKMeans: {text}", UserWarning, stacklevel=2)  # by public facts: no row is in it
         rng = public_generator(self.random_state)
-        protocol = build(forecast.protocol, forecast.terms, rng.bytes(32))
-        found = simulate(points, protocol, epsilon, rng, self.devices)
+        with np.errstate(all="ignore"):  # what rows hold never raises, whatever this process has set
+            points = _points(source, domain)
+            forecast = plan(max(1, len(points)), k, source.n_columns, epsilon, self.protocol, self.preset).check()
+            for text in forecast.warnings:
+                warnings.warn(f"LocalKMeans: {text}", UserWarning, stacklevel=2)  # by public facts: no row is in it
+            protocol = build(forecast.protocol, forecast.terms, rng.bytes(32))
+            found = simulate(points, protocol, epsilon, rng, self.devices)
         return self._keep(found, forecast, domain, source)
 
     def guarantee(self, n_features: int | None = None) -> Guarantee:

@@ -119,7 +119,8 @@ class Failed:
 def guarded(task: Callable[..., T], *arguments: Any) -> T | Failed:
     """What the task returns, or `Failed`, which tells nothing of why."""
     try:
-        return quietly(partial(task, *arguments))
+        with np.errstate(all="ignore"):  # whatever the worker has set
+            return quietly(partial(task, *arguments))
     except KveilError:
         return Failed()
 

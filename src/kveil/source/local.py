@@ -108,6 +108,7 @@ class LocalSource:
 def _summarise(kernel: Kernel, state: Any, combine: Combine, blocks: Iterator[Any]) -> IntArrays | None:
     """The merged results of the blocks one thread took; None if it took none."""
     total = None
-    for block in blocks:
-        total = merge(total, kernel(block, state), combine)
+    with np.errstate(all="ignore"):  # what rows hold never raises or warns, whatever this process has set
+        for block in blocks:  # encoded here, too
+            total = merge(total, kernel(block, state), combine)
     return total
