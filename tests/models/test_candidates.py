@@ -13,6 +13,8 @@ from kveil.errors import KveilError
 from kveil.models._search import CandidateSearch
 from kveil.models.candidates import Candidates, means
 from kveil.privatise.pool import Pool
+from kveil.source.local import LocalSource
+from kveil.summary import saturating
 from kveil.testing import scripted
 from kveil.tuning import Candidates as Tuning
 
@@ -249,3 +251,17 @@ def test_sparse_rows_are_refused():
 
     with pytest.raises(KveilError, match="dense rows"):
         PrivateKMeans(2, radius=1.0, method="candidates").fit(csr_array(np.eye(5)))
+
+
+def test_costs_that_choices_are_made_by_are_merged_so_that_they_cannot_wrap(monkeypatch):
+    merged = {}
+    ordinary = LocalSource.map_reduce
+
+    def spied(self, kernel, state, *, grid, combine=np.add):
+        merged[kernel.__name__] = combine
+        return ordinary(self, kernel, state, grid=grid, combine=combine)
+
+    monkeypatch.setattr(LocalSource, "map_reduce", spied)
+    rows = np.random.default_rng(0).random((300, 2))
+    PrivateKMeans(2, epsilon=50.0, bounds=(0, 1), method="candidates", tuning=Tuning(trials=2), random_state=0).fit(rows)
+    assert merged["swap_losses"] is merged["set_losses"] is saturating.add

@@ -34,7 +34,8 @@ def test_every_swap_costs_what_its_rows_add_up_to(name, objective, k, pairs, mon
         for place, y in enumerate(candidates):
             swapped = np.append(np.delete(centers, x), y)
             assert found[x, place] == one_by_one(space, loss, counts, swapped)
-    assert costs.sets([centers, candidates]).tolist() == [one_by_one(space, loss, counts, c) for c in (centers, candidates)]
+    one, other = costs.sets([centers, candidates]).tolist()
+    assert one - other == one_by_one(space, loss, counts, centers) - one_by_one(space, loss, counts, candidates)
 
 
 def test_nobody_costs_nothing():
@@ -42,6 +43,29 @@ def test_nobody_costs_nothing():
     costs = PlaceCosts(space, np.zeros(40, dtype=np.int64), np.arange(40), Loss.within(space.diameter, "k-median", 2**40))
     assert not costs.swaps(np.array([1, 2])).any()
     assert costs.sets([np.array([3])]).tolist() == [0]
+
+
+@pytest.mark.parametrize("objective", ["k-median", "k-means"])
+def test_more_rows_than_there_may_be_stop_every_cost_and_a_row_more_moves_none_beyond_its_own(objective):
+    """With a false bound on the rows a cost would wrap, and one row would move it by 2**64."""
+    space = Euclidean([[0.0], [1.0], [0.75]], bits=26)
+    loss = Loss.within(space.diameter, objective, 1)
+    most = int(loss.of(space.diameter))
+    near = (2**62 - 1) // most  # so many rows at one point cost as much as a cost may be
+    sets = [np.array([0]), np.array([1]), np.array([2])]
+    for counts in ([near - 1, 0, 0], [near, near, 0], [2**61, 5, 2**61], [near, near, near]):
+        for place in range(3):
+            without, more = (
+                PlaceCosts(space, np.array(counts) + extra * np.eye(3, dtype=np.int64)[place], np.arange(3), loss)
+                for extra in (0, 1)
+            )
+            moved = more.swaps(np.array([0])) - without.swaps(np.array([0]))
+            assert (moved >= 0).all()
+            assert moved.max() <= most
+            assert more.swaps(np.array([0])).max() < 2**62
+            moved = more.sets(sets) - without.sets(sets)
+            losses = np.array([loss.of(space.nearest(centers)[1][place]) for centers in sets])
+            assert 0 <= moved.min() <= moved.max() <= np.ptp(losses)  # as far as a choice among them expects
 
 
 def test_as_many_rows_as_there_may_be_do_not_overflow():

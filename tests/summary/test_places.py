@@ -103,5 +103,23 @@ def test_what_nobody_owns_is_the_centre_and_a_table_without_rows_owns_nothing():
 def test_scores_of_all_rows_stay_below_the_largest_total(cap, max_rows):
     shift = Score.shift_for(cap, max_rows)
     assert (cap >> shift) * max_rows < places.MOST
-    assert shift == 0 or (8 * cap >> shift) * max_rows >= places.MOST  # and no more bits are lost than need be
+    rows = max(max_rows, places.BLOCK_ROWS)
+    assert (cap >> shift) * rows < 2**63  # nor can one block wrap, should `max_rows` be false
+    assert shift == 0 or (8 * cap >> shift) * rows >= places.MOST  # and no more bits are lost than need be
     assert Score(None, cap, shift).most >= 1
+
+
+def test_more_rows_than_there_may_be_own_no_place_past_the_largest_total(monkeypatch):
+    """With a false bound on the rows the total would wrap, and nobody, or somebody else, would own the places."""
+    score = Score(Centers.of(np.array([[0.0]]), LINE), 2**14, 0)
+    monkeypatch.setattr(places.saturating, "MOST", 3 * 65025 // 4)  # less than a quarter of what the rows below score
+    rows = np.array([[1.0], [1.0], [0.9], [1.0], [0.8]])
+    found = RowPlaces(kveil.read(rows), LINE, score, KEY)
+    totals = [RowPlaces(kveil.read(rows[:n]), LINE, score, KEY).total for n in range(6)]
+    assert totals == [
+        min(sum(score.of(LINE.encode(rows[:n]).astype(np.int64)).tolist()), places.saturating.MOST) for n in range(6)
+    ]
+    codes = set(map(tuple, LINE.encode(rows).tolist()))
+    asked = [0, found.total // 2, found.total - 1, found.total, 10**20]
+    held = [tuple(code) in codes for code in found.at(asked).tolist()]
+    assert held == [True, True, True, False, False]

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kveil.summary import saturating
 from kveil.summary.frame import BLOCK, Frame, clipped
 from kveil.summary.swaps import Loss, Sets, Swaps, set_losses, swap_losses
 
@@ -116,3 +117,38 @@ def test_replacing_a_row_needs_twice_the_range():
 def test_a_candidate_outside_the_ball_would_break_that():
     """The guard: clip candidates, or one row moves the odds by more than epsilon."""
     assert largest_move(1, [*LINE, 14]) > 1
+
+
+def test_costs_of_more_rows_than_there_may_be_stop_and_do_not_wrap():
+    """Blocks merge to min(sum, MOST) in any grouping, so one row more moves a cost by at most what it adds."""
+    loss = Loss.within(2**30, "k-means", 1)
+    state = Swaps(frame(1, 2**30), loss, np.array([[-(2**30)]]), np.array([[-(2**30)], [2**30]]))
+    (block,) = swap_losses(np.full((BLOCK, 1), 2**30), state)
+    (row,) = swap_losses(np.array([[2**30]]), state)
+    total = block
+    for _ in range(60):  # doubled: 2**71 rows
+        total = saturating.add(total, total)
+        more = saturating.add(total, row)
+        assert (total >= 0).all()
+        assert (more >= total).all()
+        assert (more - total).max() <= loss.highest
+    assert total.max() == saturating.MOST
+
+
+@given(st.lists(st.integers(0, saturating.MOST), max_size=9), st.randoms())
+def test_saturating_sums_mind_neither_order_nor_grouping(numbers, random):
+    expected = min(sum(numbers), saturating.MOST)
+    values = np.array(numbers, dtype=np.int64)
+    assert saturating.total(values) == expected
+    assert saturating.running(values).tolist() == [min(sum(numbers[: n + 1]), saturating.MOST) for n in range(len(numbers))]
+    left = [np.array([number]) for number in numbers] or [np.zeros(1, dtype=np.int64)]
+    while len(left) > 1:
+        left.append(saturating.add(left.pop(random.randrange(len(left))), left.pop(random.randrange(len(left)))))
+    assert left[0].tolist() == [expected]
+
+
+@given(st.integers(0, 2**62), st.integers(0, saturating.MOST))
+def test_a_saturating_product_is_exact_below_the_end_and_grows_by_at_most_one_value_a_row(count, value):
+    found, more = saturating.product(np.array([count, count + 1]), np.array([value, value])).tolist()
+    assert found == min(count * value, saturating.MOST)
+    assert 0 <= found <= more <= min(found + value, saturating.MOST)

@@ -67,7 +67,7 @@ def _scale(view: View, seeds: Seeds) -> Scale:
     distance = view.quantile(view.frame(), 0.5, OF_SCALE[view.pool.kind] * view.pool.left, max(1.0, seeds.reach), codes)
     given = view.task.tuning.smoothing
     smoothing = SMOOTHING * distance if given is None else given / float(view.task.domain.step.max())
-    top = 2 ** min(20, 61 - (view.source.max_rows - 1).bit_length())  # sums of so many rows stay below 2**62
+    top = 2 ** min(20, 61 - (view.source.max_rows - 1).bit_length())  # sums stay below 2**62
     return Scale(distance, min(max(1.0, smoothing), WIDEST_SMOOTHING), np.maximum(seeds.counts, 1.0), top)
 
 

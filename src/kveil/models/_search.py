@@ -21,6 +21,7 @@ from kveil.source import Source
 from kveil.space.euclidean import evenly
 from kveil.summary.cube_counts import InCubes, cube_counts, merge_counts
 from kveil.summary.frame import Frame, clipped
+from kveil.summary.saturating import add
 from kveil.summary.swaps import Loss, Objective, Swaps, swap_losses
 from kveil.tuning import Candidates as Tuning
 
@@ -107,7 +108,7 @@ class CandidateSearch:
         sets, raw_costs = [], []
         for _ in range(steps):  # fixed beforehand: a stop when nothing improves would depend on rows
             state = Swaps(frame, loss, candidates[chosen], candidates)
-            (raw,) = self.source.map_reduce(swap_losses, state, grid=self.task.domain)  # (k, c)  secret
+            (raw,) = self.source.map_reduce(swap_losses, state, grid=self.task.domain, combine=add)  # (k, c)  secret
             others = np.setdiff1d(np.arange(c), chosen)
             pick = self.pool.choose("swap", raw[:, others].ravel(), loss.highest, share / (steps + 1))  # public, charged
             out, into = pick // len(others), others[pick % len(others)]

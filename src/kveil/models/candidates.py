@@ -22,6 +22,7 @@ from kveil.source.progress import step as progress
 from kveil.space.euclidean import Centers, clip
 from kveil.summary.cells import TOP, Residuals, residual_sums, whole
 from kveil.summary.frame import Frame, clipped
+from kveil.summary.saturating import add
 from kveil.summary.swaps import Loss, Sets, set_losses
 from kveil.tuning import Candidates as CandidatesTuning
 
@@ -118,7 +119,7 @@ class Candidates:
         """Which trial has a low cost, in all columns; its centres lie in the ball, so a row adds at most `Loss.highest`."""
         loss = Loss.within(frame.radius, "k-means", source.max_rows)
         sets = np.stack([clipped(np.rint(trial.centers).astype(np.int64), frame.radius) for trial in trials])
-        (raw,) = source.map_reduce(set_losses, Sets(frame, loss, sets), grid=self.task.domain)  # (trials,)  secret
+        (raw,) = source.map_reduce(set_losses, Sets(frame, loss, sets), grid=self.task.domain, combine=add)  # (trials,)  secret
         return self.pool.choose("best trial", raw, loss.highest, self.pool.left)  # public, charged
 
 

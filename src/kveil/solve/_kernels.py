@@ -130,13 +130,14 @@ def add_swaps(rows: Any, weights: Any, near: Any, far: Any, owner: Any, loss: An
 
     A demand o whose centre goes pays the lesser of `far`, its loss at the second nearest centre, and its loss at candidate y; any
     other demand the lesser of `near` and that. `stays` holds the latter for all demands, `moves` the difference for those whose
-    centre goes. `loss` is (is_squared, shift).
+    centre goes. `loss` is (is_squared, shift). Sums stop at 2**62 - 1, and so must every weight times a loss.
     """
     is_squared, shift = loss
+    most = np.int64(2**62 - 1)
     for o in range(rows.shape[0]):
         one, two, weight, gone = near[o], far[o], weights[o], moves[owner[o]]
         for y in range(rows.shape[1]):
             there = loss_at(rows[o, y], is_squared, shift)
             low = min(one, there)
-            stays[y] += weight * low
-            gone[y] += weight * (min(two, there) - low)
+            stays[y] = min(stays[y] + weight * low, most)
+            gone[y] = min(gone[y] + weight * (min(two, there) - low), most)

@@ -63,7 +63,8 @@ def place_costs(rows: Any, state: Places) -> tuple[Integers]:
     """Raw costs (k, places): the sum over a cell's rows of how much farther each place is than the cell's centre.
 
     A row is in one cell, and moves the costs of no other. There it adds to every place a number in -top .. top, since
-    | |x - p| - |x - z| | <= |p - z| <= radius; integers are cut to that last.
+    | |x - p| - |x - z| | <= |p - z| <= radius; integers are cut to that last. `top` is at most 2**20, so that 2**42 rows fit,
+    whatever `max_rows` says.
     """
     raw_costs = np.zeros(state.places.shape[:2], dtype=np.int64)
     for block, owner in _owned(rows, state):

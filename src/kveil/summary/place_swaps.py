@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from kveil.solve import _kernels
 from kveil.solve.loss import Loss
 from kveil.space.universe import Space
+from kveil.summary.saturating import MOST, add, total
 
 Integers = NDArray[np.int64]
 Steps = NDArray[np.int32]
@@ -19,13 +20,13 @@ class PlaceCosts:
     """Costs of a demand for one set of candidates, again and again. Everything it returns is secret.
 
     A row at point p adds loss(p) to a cost, the loss of the distance to its nearest centre: a function of p, the universe and the
-    centres alone. `loss` comes from a public bound on the number of rows, so no sum overflows.
+    centres alone. `loss` comes from a public bound on the number of rows; should that be false, costs stop at 2**62.
     """
 
     def __init__(self, space: Space, raw_counts: Integers, candidates: Integers, loss: Loss) -> None:
         self.space, self.candidates, self.loss = space, candidates, loss
         self.occupied = np.flatnonzero(raw_counts)
-        self.raw_weights = raw_counts[self.occupied]
+        self.raw_weights = np.minimum(raw_counts[self.occupied], MOST // max(1, int(loss.of(space.diameter))))
         fits = len(self.occupied) * len(candidates) <= MOST_PAIRS
         self._kept = self._rows(slice(None)) if fits else None
 
@@ -46,12 +47,14 @@ class PlaceCosts:
             rows = self._rows(block) if self._kept is None else self._kept[block]
             terms = (self.loss.is_squared, self.loss.shift)
             _kernels.add_swaps(rows, self.raw_weights[block], near, far, owner[here], terms, stays, moves)
-        return moves + stays
+        return add(moves, stays)
 
     def sets(self, sets: list[Integers]) -> Integers:
-        """Raw costs (sets,) of several sets of centres."""
-        near = [self.loss.of(self.space.nearest(centers)[1][self.occupied]) for centers in sets]
-        return np.array([self.raw_weights @ losses for losses in near], dtype=np.int64)
+        """Raw costs (sets,) of several sets of centres, each row's least among them taken off: no choice among them sees that,
+        and a row then adds at most how much its costs differ, also where they stop."""
+        near = np.array([self.loss.of(self.space.nearest(centers)[1][self.occupied]) for centers in sets])
+        near -= near.min(axis=0)
+        return np.array([total(self.raw_weights * losses) for losses in near], dtype=np.int64)
 
     def _rows(self, block: slice) -> Steps:
         """Distances of occupied points to the candidates, by whichever of them are fewer."""

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from kveil.kernel.grid import Ball, Box
 from kveil.source import Source
 from kveil.space.euclidean import Centers, nearest
-from kveil.summary import _kernels
+from kveil.summary import _kernels, saturating
 from kveil.summary.frame import blocks as pieces
+from kveil.summary.saturating import MOST
 
 Integers = NDArray[np.int64]
 
 BUCKETS = 2**16
-MOST = 2**62  # of all scores together
+BLOCK_ROWS = 2**20  # more than a block of rows can have, whatever `max_rows` says
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +46,8 @@ class Score:
 
     @staticmethod
     def shift_for(cap: int, max_rows: int) -> int:
-        """So many bits that scores of `max_rows` rows cannot overflow, from public numbers."""
-        return max(0, cap.bit_length() + int(max_rows).bit_length() - MOST.bit_length() + 1)
+        """So many bits that scores of `max_rows` rows, and of one block, cannot overflow, from public numbers."""
+        return max(0, cap.bit_length() + max(int(max_rows), BLOCK_ROWS).bit_length() - MOST.bit_length())
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,9 +101,9 @@ class RowPlaces:
 
     @cached_property
     def _ends(self) -> Integers:
-        """Where the places of every bucket end."""
-        (raw,) = self._source.map_reduce(bucket_scores, self._hashed, grid=self._domain)
-        return np.cumsum(raw)
+        """Where the places of every bucket end. With more rows than `max_rows` those past MOST own nothing."""
+        (raw,) = self._source.map_reduce(bucket_scores, self._hashed, grid=self._domain, combine=saturating.add)
+        return saturating.running(raw)
 
     @property
     def total(self) -> int:
@@ -119,12 +120,12 @@ class RowPlaces:
         home = state.bucket(codes)
         order = np.argsort(home, kind="stable")  # by bucket, then by codes
         codes, home = codes[order], home[order]
-        scores = state.score.of(codes) * counts[order]
+        scores = saturating.product(counts[order], state.score.of(codes))
         found = np.zeros((len(places), self._domain.n_columns), dtype=np.int64)
         for i, place in enumerate(places):
             if place < self.total:
                 bucket = bucket_of[place]
                 begin, end = np.searchsorted(home, [bucket, bucket + 1])
                 rest = place - (int(self._ends[bucket - 1]) if bucket else 0)
-                found[i] = codes[begin + np.searchsorted(np.cumsum(scores[begin:end]), rest, side="right")]
+                found[i] = codes[begin + np.searchsorted(saturating.running(scores[begin:end]), rest, side="right")]
         return found

@@ -20,6 +20,7 @@ Objective = Literal["k-means", "k-median"]
 class Loss:
     """What a row adds to the cost of a set of centres: the squared distance (k-means) or the distance (k-median) to the
     nearest, in steps, shifted down by whole bits so that `max_rows` of them stay below 2**62, and a block of them below 2**53.
+    Blocks are merged by `saturating.add`, since `max_rows` may be false: costs stop at 2**62 and never wrap.
 
     A row and a centre in the ball of `reach` steps are at most 2 reach apart, so a row adds between 0 and `highest`, which has
     one unit to spare: on the widest grids a square passes 2**53 by a little, and float64 rounds it. Shifting keeps order: the
