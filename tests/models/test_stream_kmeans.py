@@ -109,10 +109,58 @@ def test_a_batch_counts_once(epsilon):
         with pytest.raises(InvalidValue, match="next one is 5"):
             model.partial_fit(rows, source="north", seq=seq)
     assert model.taken_ == {"north": ((3, 4),), "south": ((0, 0),)}
-    with pytest.raises(InvalidValue, match="iterator"):
-        model.partial_fit(iter([rows]), seq=5)
     total = model.synopsis_.weights.sum() if epsilon is None else model._flow.kept.raw_counts.sum()
     assert total == 30
+
+
+def n_rows(model):
+    return int(model.synopsis_.weights.sum() if model.epsilon is None else model._flow.kept.raw_counts.sum())
+
+
+def breaking(batches, at):
+    for number, batch in enumerate(batches):
+        if number == at:
+            raise ConnectionError
+        yield batch
+
+
+@pytest.mark.parametrize("epsilon", [None, 1.0])
+@pytest.mark.parametrize("source", [None, "north"])
+def test_an_iterator_that_breaks_and_is_begun_again_counts_its_batches_once(epsilon, source):
+    batches = [np.full((10, 1), float(number)) for number in range(5)]
+    model = StreamKMeans(2, memory=64, epsilon=epsilon, bounds=(0, 10))
+    for at in (3, 3, 1, 4):  # again and again, also before where it broke the last time
+        with pytest.raises(ConnectionError):
+            model.partial_fit(breaking(batches, at), source=source, seq=7)
+    model.partial_fit(iter(batches), source=source, seq=7).partial_fit(iter(batches), source=source, seq=7)
+    assert list(model.taken_.values()) == [((7, 11),)]
+    assert n_rows(model) == 50
+    model.partial_fit(iter(batches[:1]), source=source, seq=12)
+    assert n_rows(model) == 60
+    with pytest.raises(InvalidValue, match="next one is 13"):
+        model.partial_fit(iter(batches), source=source, seq=14)  # a gap
+    assert n_rows(model) == 60
+
+
+def test_a_batch_that_is_skipped_is_not_even_opened():
+    model = StreamKMeans(2, memory=64, epsilon=1.0, bounds=(0, 10)).partial_fit(iter([np.ones((5, 1))]), seq=0)
+    model.partial_fit(iter(["no/such/file.npy", np.ones((5, 1))]), seq=0)
+    assert n_rows(model) == 10
+
+
+def test_an_iterator_goes_on_where_a_saved_stream_left_off(tmp_path):
+    batches = [np.full((10, 1), float(number)) for number in range(5)]
+    model = StreamKMeans(2, memory=64, epsilon=1.0, bounds=(0, 10))
+    with pytest.raises(ConnectionError):
+        model.partial_fit(breaking(batches, 2), source="s", seq=0)
+    model.save(tmp_path / "state")
+    assert n_rows(StreamKMeans.resume(tmp_path / "state").partial_fit(iter(batches), source="s", seq=0)) == 50
+
+
+@pytest.mark.parametrize("seq", [True, -1, 1.0, "1"])
+def test_a_bad_number_of_an_iterator_is_refused(seq):
+    with pytest.raises(InvalidType, match="seq"):
+        StreamKMeans(2, memory=64).partial_fit(iter([np.ones((5, 1))]), seq=seq)
 
 
 @pytest.mark.parametrize("epsilon", [None, 1.0])

@@ -76,3 +76,19 @@ def test_pickles_and_other_schemas_are_refused(tmp_path):
         checkpoint.read(place)
     with pytest.raises(SourceError, match="no state"):
         checkpoint.read(tmp_path / "missing")
+
+
+def test_a_save_removes_what_killed_saves_of_the_same_state_left_and_nothing_else(tmp_path):
+    stale = [".state.0123456789ab.new", ".state.ffffffffffff.new"]
+    others = [".other.0123456789ab.new", ".state.new", ".state.0123456789ab.new.old", "xstate.0123456789ab.new", ".state.xyz.new"]
+    for name in (*stale, *others):
+        (tmp_path / name).write_text("secret")
+    checkpoint.write(tmp_path / "state", {}, ARRAYS)
+    assert sorted(os.listdir(tmp_path)) == sorted(["state", *others])
+
+
+def test_names_with_special_characters_are_taken_literally(tmp_path):
+    for name in (".a+[b].0123456789ab.new", ".aab.0123456789ab.new"):
+        (tmp_path / name).write_text("secret")
+    checkpoint.write(tmp_path / "a+[b]", {}, ARRAYS)
+    assert sorted(os.listdir(tmp_path)) == [".aab.0123456789ab.new", "a+[b]"]

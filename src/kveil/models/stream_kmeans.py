@@ -24,6 +24,7 @@ from kveil.space.bounds import bounds_by_name, check_domain, domain_width
 from kveil.stream import checkpoint
 from kveil.stream.batches import batches, is_stream
 from kveil.stream.flow import Flow
+from kveil.stream.journal import check_label
 from kveil.stream.synopsis import LEAST, Synopsis
 from kveil.stream.table import LeafTable, depth_for
 
@@ -101,13 +102,15 @@ class StreamKMeans(StreamClusterer):
 
         source, seq: where the batch comes from and its number there. It must follow the last one; a batch that came already is
             refused, so rows that are delivered twice count once. Default: the stream's own count. `y` is ignored.
+            Of an iterator `seq` is the number of its first batch, and the others follow; those that came already are skipped.
+            So one that broke can be begun again with the same seq. Without it the batches before the break would count twice,
+            and the guarantee would not hold.
         """
-        if is_stream(X) and seq is not None:
-            raise InvalidValue(
-                "seq is the number of one batch, and this is an iterator of many. Pass them one by one, or no seq."
-            )
-        for batch in batches(X):
-            self._take(batch, source, seq)
+        check_label(source, seq)
+        for place, batch in enumerate(batches(X)):
+            number = None if seq is None else seq + place
+            if not (is_stream(X) and self._has(source, number)):
+                self._take(batch, source, number)
         return self
 
     def finish(self, *, go_on: bool = False) -> Self:
@@ -213,6 +216,10 @@ class StreamKMeans(StreamClusterer):
     def taken_(self) -> dict[str, tuple[tuple[int, int], ...]]:
         """For every source the numbers of the batches that were seen, as intervals (first, last). Public."""
         return self._seen().journal.taken()
+
+    def _has(self, name: str | None, seq: int | None) -> bool:
+        flow: Flow | None = getattr(self, "_flow", None)
+        return flow is not None and seq is not None and flow.journal.has(name, seq)
 
     def _take(self, batch: Any, name: str | None, seq: int | None) -> None:
         flow: Flow | None = getattr(self, "_flow", None)

@@ -9,7 +9,9 @@ import hashlib
 import io
 import json
 import os
+import re
 import secrets
+import threading
 import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
@@ -24,9 +26,14 @@ from kveil.source.guard import quietly
 
 SCHEMA = "kveil.stream/1"
 
+_writing = threading.Lock()
+
 
 def write(path: str | os.PathLike[str], document: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Put the state at `path`, in place of an older one if there is: a crash leaves the old file or the new one."""
+    """Put the state at `path`, in place of an older one if there is: a crash leaves the old file or the new one.
+
+    What a crash left half written under another name, as secret as the state itself, is removed by the next one.
+    """
     place = Path(path)
     text = json.dumps({"schema": SCHEMA, **document}, sort_keys=True, allow_nan=False)
     body = io.BytesIO()
@@ -34,11 +41,13 @@ def write(path: str | os.PathLike[str], document: Mapping[str, Any], arrays: Map
     data = body.getvalue()
     fresh = place.with_name(f".{place.name}.{secrets.token_hex(6)}.new")
     complaint = f"the state could not be written to {place}. What was there is unchanged; check that the folder may be written."
-    try:
-        quietly(lambda: _put(fresh, place, data + hashlib.sha256(data).digest()), complaint)
-    finally:
-        with suppress(OSError):
-            fresh.unlink()
+    with _writing:  # another thread's file is not stale
+        try:
+            quietly(lambda: _put(fresh, place, data + hashlib.sha256(data).digest()), complaint)
+        finally:
+            for left in _unfinished(place):
+                with suppress(OSError):
+                    left.unlink()
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -53,6 +62,14 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArra
     if document.get("schema") != SCHEMA:
         raise SourceError(f"{place} was written by another version of kveil ({SCHEMA} is what this one reads).")
     return document, arrays
+
+
+def _unfinished(place: Path) -> list[Path]:
+    """Files that saves of this state did not finish."""
+    ours = re.compile(rf"\.{re.escape(place.name)}\.[0-9a-f]{{12}}\.new")
+    with suppress(OSError):
+        return [found for found in place.parent.iterdir() if ours.fullmatch(found.name)]
+    return []
 
 
 def _put(fresh: Path, place: Path, data: bytes) -> None:

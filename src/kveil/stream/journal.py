@@ -30,10 +30,7 @@ class Journal:
     def check(self, source: str | None, seq: int | None) -> tuple[str, int]:
         """The batch that may come now: the successor of the last one of its source, or any number of a new source."""
         source = self.own if source is None else source
-        if not isinstance(source, str) or not 0 < len(source) <= LONGEST:
-            raise InvalidType(f"source must be a name of at most {LONGEST} characters.")
-        if seq is not None and (isinstance(seq, bool) or not isinstance(seq, int) or not 0 <= seq < LARGEST):
-            raise InvalidType("seq, the number of a batch, must be a whole number of at least 0.")
+        check_label(source, seq)
         if source not in self._taken:
             return source, 0 if seq is None else seq
         following = self._taken[source][-1][1] + 1
@@ -43,6 +40,10 @@ class Journal:
                 "guarantee, and one that is skipped would be lost. Nothing was added; send the next one."
             )
         return source, following
+
+    def has(self, source: str | None, seq: int) -> bool:
+        """Whether this batch was taken."""
+        return any(first <= seq <= last for first, last in self._taken.get(self.own if source is None else source, ()))
 
     def noted(self, source: str, seq: int) -> Self:
         """The same with one batch more, which `check` let through."""
@@ -73,6 +74,14 @@ class Journal:
                     raise InvalidValue("this is no journal of batches.")
                 made._taken[source] = _joined([*made._taken.get(source, ()), (first, last)])
         return made
+
+
+def check_label(source: Any, seq: Any) -> None:
+    """Refuse what is no name of a source, or no number of a batch; None stands for either."""
+    if source is not None and (not isinstance(source, str) or not 0 < len(source) <= LONGEST):
+        raise InvalidType(f"source must be a name of at most {LONGEST} characters.")
+    if seq is not None and (isinstance(seq, bool) or not isinstance(seq, int) or not 0 <= seq < LARGEST):
+        raise InvalidType("seq, the number of a batch, must be a whole number of at least 0.")
 
 
 def _joined(intervals: list[Interval]) -> list[Interval]:
