@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import numpy as np
 import pandas as pd
@@ -310,6 +311,23 @@ class TestUnforeseen:
         outcome = self.run(kveil, csv, tmp_path)
         assert outcome == (130, "", "kveil: interrupted. What was reserved on a ledger stays spent.\n")
         assert not (tmp_path / "out").exists()
+        assert len(budget.charges()) == 1
+
+    @pytest.fixture
+    def deaf(self):
+        """Whoever sends SIGTERM here and is not heard by the command must not end the tests."""
+        before = signal.signal(signal.SIGTERM, handler := lambda *_: None)
+        yield handler
+        signal.signal(signal.SIGTERM, before)
+
+    def test_sigterm_while_the_release_is_saved_leaves_no_half_of_it_and_the_handler_as_it_was(
+        self, kveil, csv, budget, tmp_path, monkeypatch, deaf
+    ):
+        monkeypatch.setattr("kveil.release.place._sync_folder", lambda *_: signal.raise_signal(signal.SIGTERM))
+        outcome = self.run(kveil, csv, tmp_path)
+        assert outcome == (143, "", "kveil: terminated. What was reserved on a ledger stays spent.\n")
+        assert signal.getsignal(signal.SIGTERM) is deaf
+        assert {path.name for path in tmp_path.iterdir() if not path.name.startswith("budget.db")} == {"in"}
         assert len(budget.charges()) == 1
 
     def test_an_interrupt_before_the_reservation_spends_nothing(self, refused, csv, tmp_path, monkeypatch):

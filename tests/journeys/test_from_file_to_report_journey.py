@@ -139,16 +139,21 @@ def test_a_second_fit_is_refused_when_the_budget_is_spent(clinic):
     assert len(Ledger.open(clinic / "clinic.db").charges()) == 1
 
 
-def interrupted(process):
-    """Ctrl-C, pressed again if nothing happens: one that comes inside a callback, as of the compiler, Python itself drops."""
+def interrupted(process, by):
+    """A signal, sent again if nothing happens: one that comes inside a callback, as of the compiler, Python itself drops."""
     for _ in range(5):
-        process.send_signal(signal.SIGINT)
+        process.send_signal(by)
         with suppress(subprocess.TimeoutExpired):
             return process.communicate(timeout=25)
-    pytest.fail("Ctrl-C does not end it")
+    pytest.fail(f"{by.name} does not end it")
 
 
-def test_ctrl_c_in_the_middle_of_a_fit_leaves_the_charge_and_no_release(tmp_path, until):
+ENDS = [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+STAYS_SPENT = "What was reserved on a ledger stays spent.\n"
+
+
+@pytest.mark.parametrize(("by", "code", "word"), ENDS, ids=["ctrl-c", "sigterm"])
+def test_a_signal_in_the_middle_of_a_fit_leaves_the_charge_and_no_release(by, code, word, tmp_path, until):
     """The fit is given far more steps than it could ever take, and interrupted as soon as its charge is on the ledger."""
     visits().to_parquet(tmp_path / "visits.parquet", index=False)
     ledger = Ledger.create(tmp_path / "clinic.db", "clinic", 1000.0, relation="add-remove")
@@ -159,11 +164,30 @@ def test_ctrl_c_in_the_middle_of_a_fit_leaves_the_charge_and_no_release(tmp_path
     )
     try:
         until(lambda: ledger.charges() or process.poll() is not None, "nothing was charged")
-        out, err = interrupted(process)
+        out, err = interrupted(process, by)
     finally:
         process.kill()
         process.wait()
-    assert (process.returncode, out) == (130, ""), err
-    assert err.endswith("kveil: interrupted. What was reserved on a ledger stays spent.\n")
+    assert (process.returncode, out) == (code, ""), err
+    assert err.endswith(f"kveil: {word}. {STAYS_SPENT}")
     assert len(ledger.charges()) == 1
     assert sorted(path.name for path in tmp_path.iterdir() if not path.name.startswith("clinic.db")) == ["visits.parquet"]
+
+
+@pytest.mark.parametrize(("by", "code", "word"), ENDS, ids=["ctrl-c", "sigterm"])
+def test_a_signal_ends_a_party_with_a_word(by, code, word, tmp_path):
+    visits().to_parquet(tmp_path / "visits.parquet", index=False)
+    Ledger.create(tmp_path / "clinic.db", "clinic", 1.0, relation="add-remove")
+    rows = ("--data", "visits.parquet", "--columns", "hour,minutes", "--bounds", "0,120", "--ledger", "clinic.db")
+    process = subprocess.Popen(
+        [PROGRAM, "federate", "party", *rows, "--socket", "door", "--name", "clinic"], cwd=tmp_path, env=ENVIRONMENT, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        assert "party clinic answers at" in process.stdout.readline()
+        _, err = interrupted(process, by)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == code, err
+    assert err.endswith(f"kveil: {word}. {STAYS_SPENT}")

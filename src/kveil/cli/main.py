@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from typing import Annotated
+import threading
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -39,25 +41,49 @@ app.add_typer(federate.app, name="federate", help="Centres of rows that several 
 app.add_typer(collect.app, name="collect", help="Campaigns in which nobody is trusted: every device randomises its own report.")
 app.add_typer(reproduce.app, name="reproduce", help="Published figures, drawn anew with calibrations that hold.")
 
-BAD_INPUT, BUDGET_REFUSED, UNFORESEEN, INTERRUPTED = 2, 3, 1, 130
+BAD_INPUT, BUDGET_REFUSED, UNFORESEEN, INTERRUPTED, TERMINATED = 2, 3, 1, 130, 143
 
 
 def main() -> None:
-    """Run the command line. Exit codes: 0 done, 1 unforeseen, 2 bad usage or input, 3 budget refused, 130 interrupted."""
+    """Run the command line. Exit codes: 0 done, 1 unforeseen, 2 bad usage or input, 3 budget refused, 130 interrupted, 143
+    terminated."""
+    ended = _Ended()
     try:
-        app()
+        with ended:
+            app()
     except KveilError as error:
         _say(str(error))
         sys.exit(BUDGET_REFUSED if isinstance(error, BudgetError) else BAD_INPUT)
-    except SystemExit as end:
-        if end.code == INTERRUPTED:  # what typer makes of Ctrl-C, without a word
-            _say("interrupted. What was reserved on a ledger stays spent.")
-        raise
+    except (SystemExit, KeyboardInterrupt) as end:
+        if isinstance(end, SystemExit) and end.code != INTERRUPTED:  # what typer makes of Ctrl-C, without a word
+            raise
+        _say(f"{'terminated' if ended.by_signal else 'interrupted'}. What was reserved on a ledger stays spent.")
+        sys.exit(TERMINATED if ended.by_signal else INTERRUPTED)
     except Exception as error:
         if os.environ.get("KVEIL_TRACEBACK") == "1":  # for developers: a traceback may show data
             raise
         _say(f"unforeseen trouble ({type(error).__name__}). Set KVEIL_TRACEBACK=1 to see where; the trace may quote data.")
         sys.exit(UNFORESEEN)
+
+
+class _Ended:
+    """SIGTERM, as service managers and `kill` send it, ends a command as Ctrl-C does: with a word, and nothing half written."""
+
+    def __init__(self) -> None:
+        self.by_signal = False
+        self._before: Any = None
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is threading.main_thread():  # no other may set a handler
+            self._before = signal.signal(signal.SIGTERM, self._interrupt)
+
+    def __exit__(self, *error: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGTERM, self._before)
+
+    def _interrupt(self, *_: object) -> NoReturn:
+        self.by_signal = True
+        raise KeyboardInterrupt
 
 
 def _say(text: str) -> None:
