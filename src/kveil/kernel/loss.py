@@ -41,7 +41,7 @@ ASSUMPTIONS = (
 )
 TABLES = (  # whoever reads a table of rows assumes these too; a device that reports its own point does not
     "names and types of columns are public, and whether lists and Python objects hold numbers at all",
-    "where rows are read, matrix products of whole numbers below 2**53 are exact in float64, which every process tries once",
+    "where rows are read, matrix products of whole numbers below 2^53 are exact in float64; every process tries some first",
 )
 
 

@@ -18,7 +18,7 @@ MOST = 2**62 - 1  # two of them still fit into int64
 
 def add(one: Integers, other: Integers) -> Integers:
     """Of numbers in 0 .. MOST. A `combine` for `Source.map_reduce`."""
-    return np.minimum(one + other, MOST)
+    return np.asarray(np.minimum(one + other, MOST))
 
 
 def running(values: Integers) -> Integers:
