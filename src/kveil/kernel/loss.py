@@ -41,6 +41,12 @@ ASSUMPTIONS = (
 )
 
 
+def check_word(name: str, given: Any, known: tuple[str, ...]) -> None:
+    """Refuse a word that is not known: say which parameter it is, what was given, and what is known."""
+    if not isinstance(given, str) or given not in known:
+        raise InvalidValue(f"{name} must be {', '.join(map(repr, known[:-1]))} or {known[-1]!r}, got {given!r}.")
+
+
 @dataclass(frozen=True, slots=True)
 class PrivacyUnit:
     """Whom the guarantee protects: one record, or one person with at most `max_rows_per_person` records."""
@@ -50,8 +56,11 @@ class PrivacyUnit:
     id_column: str | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in ("record", "person") or not isinstance(self.max_rows_per_person, int) or self.max_rows_per_person < 1:
-            raise InvalidValue("a privacy unit is a record, or a person with a whole number of rows, at least one.")
+        check_word("the kind of a privacy unit", self.kind, ("record", "person"))
+        if not isinstance(self.max_rows_per_person, int) or self.max_rows_per_person < 1:
+            raise InvalidValue(
+                f"a privacy unit has a whole number of max_rows_per_person, at least 1, got {self.max_rows_per_person!r}."
+            )
 
     def __str__(self) -> str:
         m, who = self.max_rows_per_person, f' by "{self.id_column}"' if self.id_column else ""
@@ -120,8 +129,9 @@ class Plan:
     delta: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
-        if self.relation not in get_args(Relation) or not 0 <= self.delta < 1 or not self.charges:
-            raise InvalidValue('a plan needs relation "add-remove" or "replace-one", delta in [0, 1), and at least one charge.')
+        check_word("relation", self.relation, get_args(Relation))
+        if not 0 <= self.delta < 1 or not self.charges:
+            raise InvalidValue(f"a plan needs at least one charge, and delta in [0, 1), got {self.delta!r}.")
 
 
 @dataclass(frozen=True, slots=True)
