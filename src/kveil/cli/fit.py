@@ -200,7 +200,7 @@ def summary(model: Any, out: Path) -> dict[str, Any]:
         **({} if model.release_.names is None else {"names": list(model.release_.names)}),
         "weights": None if model.cluster_weights_ is None else model.cluster_weights_.tolist(),
         "errors": None if model.cluster_errors_ is None else model.cluster_errors_.tolist(),
-        "notes": _notes(model),
+        "notes": list(model.release_.notes),
         "features": None if model.release_.features is None else list(model.release_.features),
         "guarantee": json.loads(model.guarantee_.to_json()),
     }
@@ -211,10 +211,5 @@ def words(model: Any, out: Path) -> str:
     what = f"{k} centres of {d} feature(s)" if d else f"{k} centres among {model.universe.n_points} points"
     called = "" if model.release_.names is None else f"\nVertices: {', '.join(model.release_.names)}"
     alone = "" if model.release_.receipt["ledger"] else " No ledger was named, so nobody adds this release to earlier ones."
-    notes = "".join(f"\nNote: {note}" for note in _notes(model))
+    notes = "".join(f"\nNote: {note}" for note in model.release_.notes)
     return f"{what} by {model.method_} saved at {out}.{alone}{called}{notes}\n\n{model.guarantee_}"
-
-
-def _notes(model: Any) -> list[str]:
-    """How the fit went, without the list of draws."""
-    return [note for note in model.release_.notes if not note.startswith("drawn:")]

@@ -17,7 +17,7 @@ from kveil.kernel.ledger import Ticket
 from kveil.kernel.loss import Guarantee, Plan, PrivacyUnit, Relation, guarantee, no_guarantee
 from kveil.models._clusterer import EuclideanClusterer
 from kveil.models._method import Facts, Found, Method
-from kveil.models._paying import draws, open_ledger, public_generator, receipt_of, reserve
+from kveil.models._paying import open_ledger, public_generator, receipt_of, reserve
 from kveil.models._task import PRIVATE_INITS, Task, check_budget, check_choice, check_clusters, check_count, check_init
 from kveil.release import Release
 from kveil.source import Source
@@ -209,7 +209,7 @@ class CuratorModel(EuclideanClusterer, ABC):
             kind=type(self).__name__,
             method=method,
             parameters=task.public(),
-            notes=(*found.notes, *domain_notes(task.domain, self.scaling, source.names), *draws(plan, ticket)),
+            notes=(*found.notes, *domain_notes(task.domain, self.scaling, source.names)),
         )
         return self
 
