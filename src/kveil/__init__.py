@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from kveil.privatise.bounds import find_bounds
     from kveil.release import Release, load
     from kveil.source import Source, inspect, read
+    from kveil.space.bounds import Bounds
     from kveil.space.callable import Metric
     from kveil.space.graph import Graph
     from kveil.space.matrix import Precomputed
     from kveil.space.vectors import Euclidean, Manhattan
 
 _HOMES = {
+    "Bounds": "kveil.space.bounds",
     "Euclidean": "kveil.space.vectors",
     "FederatedKMeans": "kveil.models.federated_kmeans",
     "Graph": "kveil.space.graph",
@@ -52,7 +54,7 @@ _HOMES = {
 }
 
 __all__ = [
-    "Euclidean", "FederatedKMeans", "Graph", "Guarantee", "KMedian", "Ledger", "LocalKMeans", "Manhattan", "Metric",
+    "Bounds", "Euclidean", "FederatedKMeans", "Graph", "Guarantee", "KMedian", "Ledger", "LocalKMeans", "Manhattan", "Metric",
     "OnlineKMeans", "Precomputed", "PrivacyUnit", "PrivateKMeans", "PrivateKMedian", "Release", "Source", "StreamKMeans",
     "__version__", "find_bounds", "inspect", "load", "read",
 ]  # fmt: skip

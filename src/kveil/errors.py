@@ -70,3 +70,7 @@ class MissingExtra(KveilError, ImportError):
 
 class FewerDistinctPoints(UserWarning):
     """Public points with fewer distinct places than clusters: some centres are copies. Never given in a private path."""
+
+
+class ScaleWarning(UserWarning):
+    """One column is far wider than another and decides every distance. Widths are public; given before anything is charged."""

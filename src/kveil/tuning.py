@@ -83,8 +83,8 @@ class Tree:
 @dataclass(frozen=True)
 class KMedian:
     """bits: width of the fixed-point grid; default as fine as exact sums allow.
-    smoothing: h of the smoothed distance sqrt(r^2 + h^2) that is minimised, in the units of the data; default from released
-        distances.
+    smoothing: h of the smoothed distance sqrt(r^2 + h^2) that is minimised, in the units of the data (with
+        scaling="bounds", in half-widths of the bounds); default from released distances.
     recovery: how a cluster's median is found: "weiszfeld" (noisy steps), "grid" (drawn by the exponential mechanism from
         places around the centre; at most 3 columns), or "auto".
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,8 @@ import pytest
 
 import kveil as library
 from kveil import Ledger, PrivacyUnit, PrivateKMeans
+from kveil.cli._options import parse_bounds
+from kveil.space.bounds import check_domain
 from kveil.testing import scripted
 
 ARGUMENTS = ("--k", 3, "--bounds", "0,10", "--random-state", 1)
@@ -50,7 +53,10 @@ def test_a_fit_says_what_it_saved_and_ends_with_the_guarantee(kveil, csv, tmp_pa
     assert release.centers.shape == (3, 2)
     assert release.features == ("age", "height")
     alone = "No ledger was named, so nobody adds this release to earlier ones."
-    assert outcome.out == f"3 centres of 2 feature(s) by tree saved at {tmp_path / 'out'}. {alone}\n\n{release.guarantee}\n"
+    note = "Note: bounds: low 0, high 10 in every column"
+    assert (
+        outcome.out == f"3 centres of 2 feature(s) by tree saved at {tmp_path / 'out'}. {alone}\n{note}\n\n{release.guarantee}\n"
+    )
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["card.md", "centers.parquet", "release.json"]
 
 
@@ -64,7 +70,7 @@ def test_json_is_one_object_that_matches_the_saved_release(kveil, csv, tmp_path)
         "centers": release.centers.tolist(),
         "weights": release.weights.tolist(),
         "errors": release.errors.tolist(),
-        "notes": [],
+        "notes": ["bounds: low 0, high 10 in every column"],
         "features": ["age", "height"],
         "guarantee": json.loads(release.guarantee.to_json()),
     }
@@ -138,6 +144,28 @@ def test_bounds_come_as_a_pair_or_from_a_file_by_name_or_in_order(fitted, csv, r
         assert is_the_release_of(expected, release)
     _, release = fitted(csv, "--k", 3, "--random-state", 1, "--bounds", "-1.5,1e1", out="pair")
     assert is_the_release_of(model_of(rows, bounds=(-1.5, 10)), release)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_a_file_of_bounds_is_always_one_pair_per_column(d, tmp_path):
+    pairs = [[0, 3], [5, 12], [-1, 1]][:d]  # for two columns (lows, highs) would make a box too
+    path = tmp_path / "b.json"
+    for content in (pairs, dict(zip("xyz", pairs, strict=False))):
+        path.write_text(json.dumps(content))
+        box = check_domain(parse_bounds(str(path), tuple("xyz"[:d])), None, None, d, 16)
+        assert [box.lower.tolist(), box.upper.tolist()] == np.transpose(pairs).tolist()
+    box = check_domain(parse_bounds("0,3", None), None, None, d, 16)
+    assert (box.lower.tolist(), box.upper.tolist()) == ([0] * d, [3] * d)
+
+
+def test_a_column_that_decides_every_distance_is_a_note(kveil, csv, tmp_path):
+    (tmp_path / "b.json").write_text('{"age": [0, 10], "height": [0, 2000]}')
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a warning with a path and a line of code is not for this door
+        outcome = kveil("fit", csv, "-o", tmp_path / "out", "--k", 3, "--bounds", tmp_path / "b.json")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert 'Note: bounds: "age" low 0, high 10; "height" low 0, high 2000\n' in outcome.out
+    assert 'Note: not scaled: "height" is 200 times as wide as "age" and decides every distance\n' in outcome.out
 
 
 def test_bounds_by_name_follow_the_chosen_columns(fitted, csv, rows, tmp_path):

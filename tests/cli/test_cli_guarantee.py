@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -80,3 +81,34 @@ def test_what_is_no_release_is_refused(refused, csv, tmp_path):
     assert "there is no release at" in refused(2, "guarantee", tmp_path / "nothing")
     assert "there is no release at" in refused(2, "guarantee", csv)
     assert "release.json is missing" in refused(2, "guarantee", csv.parent)
+
+
+def test_a_release_that_agrees_with_itself_passes_the_check_and_lists_its_draws(kveil, saved):
+    outcome = kveil("guarantee", saved, "--check")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "whole budget: epsilon 0.5, split over 5 draws (listed below)" in outcome.out
+    assert "\nDraws:\n  - number of rows: discrete-laplace, l1 sensitivity 1, 1 x epsilon " in outcome.out
+
+
+def test_a_release_saved_anew_with_a_tenth_of_its_epsilon_fails_the_check(refused, saved):
+    release = library.load(saved)
+    forged = replace(release, parameters={**release.parameters, "epsilon": 0.05})
+    forged.save(saved, overwrite=True)
+    said = refused(2, "guarantee", saved, "--check")
+    assert "its guarantee says epsilon 0.5 and its parameters 0.05" in said
+    assert said.count("\n") == 1
+
+
+def test_other_files_in_the_folder_are_named_and_fail_the_check(kveil, refused, saved):
+    (saved / "rows.csv").write_text("age\n1\n")
+    outcome = kveil("guarantee", saved)
+    assert outcome.code == 0
+    assert outcome.err == "kveil: the folder also holds 'rows.csv', which no promise covers.\n"
+    assert "the folder also holds 'rows.csv'" in refused(2, "guarantee", saved, "--check")
+
+
+@pytest.mark.parametrize("options", [("--epsilon", "inf", "--no-privacy"), ()])
+def test_a_release_without_a_valid_guarantee_fails_the_check(kveil, refused, csv, tmp_path, options):
+    with scripted(1):
+        assert kveil("fit", csv, "-o", tmp_path / "out", "--k", 3, "--bounds", "0,10", *options).code == 0
+    assert "no valid guarantee" in refused(2, "guarantee", tmp_path / "out", "--check")

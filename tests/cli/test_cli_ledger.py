@@ -57,7 +57,7 @@ def test_a_budget_with_a_delta_adds_zcdp_unless_told_otherwise(kveil, tmp_path):
         (("--epsilon", 1, "--delta", 1), "delta must be in [0, 1)"),
         (("--epsilon", 1, "--rule", "zcdp"), "need delta > 0"),
         (("--epsilon", 1, "--delta", 1e-6, "--rule", "pure"), "goes with delta=0"),
-        (("--epsilon", 1, "--rule", "guess"), "rule is auto"),
+        (("--epsilon", 1, "--rule", "guess"), "rule must be 'auto', 'pure', 'zcdp' or 'approx', got 'guess'"),
         (("--epsilon", 1, "--unit", "person"), "--unit takes `record`, `person:M`"),
         (("--epsilon", 1, "--unit", "person:0"), "--unit takes"),
         (("--epsilon", 1, "--unit", "person:-1"), "--unit takes"),

@@ -96,7 +96,7 @@ def test_the_card_says_what_a_reviewer_wants_to_see(clinic):
         "k-norm",
         "discrete-laplace",
         "bounds, parameters and preprocessing come from public knowledge",
-        "- bounds: `[[0.0, 0.0], [24.0, 120.0]]`",
+        '- bounds: "hour" low 0, high 24; "minutes" low 0, high 120',
         "- n_clusters: `3`",
         "- n_clusters: `3`",
         '- scaling: `"bounds"`',

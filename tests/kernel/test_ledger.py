@@ -212,7 +212,9 @@ def test_a_ledger_that_names_no_id_column_takes_any(make):
 
 
 @pytest.mark.parametrize(("terms", "words"), [
-    ({"rule": "best"}, "rule is auto"), ({"relation": "add"}, "relation"), ({"rule": "zcdp"}, "delta > 0"),
+    ({"rule": "best"}, r"^rule must be 'auto', 'pure', 'zcdp' or 'approx', got 'best'\.$"), ({"rule": "zcdp"}, "delta > 0"),
+    ({"relation": "add"}, r"^relation must be 'add-remove' or 'replace-one', got 'add'\.$"), ({"rule": None}, "^rule .*got None"),
+    ({"unit": "person"}, r"^unit must be a PrivacyUnit, .*got 'person'\.$"), ({"relation": ["add-remove"]}, "^relation must be"),
     ({"rule": "approx"}, "delta > 0"), ({"delta": 1e-6, "rule": "pure"}, "delta=0"), ({"epsilon": 0}, "epsilon"),
     ({"epsilon": float("nan")}, "epsilon"), ({"delta": 1}, "delta"),
 ])  # fmt: skip

@@ -390,9 +390,10 @@ def test_a_unit_is_a_record_or_a_person_with_rows():
     assert str(PrivacyUnit()) == "one record"
     assert "one person" in str(PrivacyUnit("person"))
     assert "5 records" in str(PrivacyUnit("person", 5, "patient"))
-    for wrong in (("household",), ("person", 0)):
-        with pytest.raises(InvalidValue, match="privacy unit"):
-            PrivacyUnit(*wrong)
+    with pytest.raises(InvalidValue, match=r"^the kind of a privacy unit must be 'record' or 'person', got 'household'\.$"):
+        PrivacyUnit("household")
+    with pytest.raises(InvalidValue, match=r"^a privacy unit has a whole number of max_rows_per_person, at least 1, got 0\.$"):
+        PrivacyUnit("person", 0)
 
 
 def test_what_was_fixed_cannot_be_changed():

@@ -61,7 +61,7 @@ def test_the_budget_is_used_up_and_never_passed(d, delta):
         model.fit(X)
         assert (model.guarantee_.epsilon, model.guarantee_.charges) == (before.epsilon, before.charges)
         assert ledger.remaining().epsilon < 1e-3
-        assert len([note for note in model.release_.notes if note.startswith("drawn")]) == model.release_.receipt["charges"]
+        assert sum(draw.times for draw in model.guarantee_.draws) == model.release_.receipt["charges"]
         assert model.guarantee_.valid
 
 
@@ -92,9 +92,9 @@ def test_people_and_replacement_are_charged_for(relation):
     X = np.c_[np.repeat(np.arange(50), 4), np.random.default_rng(0).random((200, 2))]
     source = kveil.read(X, columns=[1, 2], person=0, max_rows_per_person=3)
     model = PrivateKMeans(2, method="candidates", bounds=(0, 1), relation=relation).fit(source)
-    drawn = [note for note in model.release_.notes if "active cubes" in note]
+    drawn = [draw for draw in model.guarantee_.draws if draw.label == "active cubes"]
     assert drawn
-    assert all(f"l1 sensitivity {3 if relation == 'add-remove' else 6}," in note for note in drawn)
+    assert all((draw.norm, draw.sensitivity) == ("l1", 3 if relation == "add-remove" else 6) for draw in drawn)
 
 
 def steps_of(X, monkeypatch, **parameters):
@@ -189,17 +189,19 @@ def test_whatever_rows_hold_there_are_k_centres_inside_and_no_warning(X, k, epsi
     assert (model.cluster_errors_ >= 0).all()
 
 
+LABELS = ("cluster sums", "best trial", "number of rows")
+
+
 def test_several_trials_are_paid_for_and_one_is_chosen(rows):
     model = fitted(rows, epsilon=8.0, tuning=Tuning(trials=3))
-    labels = [note.split(":")[1].strip() for note in model.release_.notes]
-    assert labels.count("cluster sums") == 3
-    assert labels.count("best trial") == 1
-    assert labels.count("number of rows") == 1
+    times = {label: sum(draw.times for draw in model.guarantee_.draws if draw.label == label) for label in LABELS}
+    assert times == {"cluster sums": 3, "best trial": 1, "number of rows": 1}
 
 
 def test_known_rows_need_no_counting(rows):
     model = fitted(rows, expected_rows=8000)
-    assert not any("number of rows" in note for note in model.release_.notes)
+    assert model.guarantee_.draws
+    assert not any(draw.label == "number of rows" for draw in model.guarantee_.draws)
 
 
 @pytest.mark.parametrize("tuning", [

@@ -47,7 +47,8 @@ def test_the_hybrid_spends_half_on_the_grid_and_half_on_one_step(blobs, expected
     model.fit(blobs)
     assert (before.epsilon, before.delta) == (model.guarantee_.epsilon, model.guarantee_.delta)
     assert model.release_.receipt["charges"] == (3 if expected else 4)
-    drawn = [float(note.split()[-1]) for note in model.release_.notes if note.startswith("drawn")]
+    drawn = [float(draw.rho or draw.epsilon) for draw in model.guarantee_.draws]
+    assert len(drawn) == model.release_.receipt["charges"]
     assert drawn[-1] + drawn[-2] == pytest.approx(sum(drawn) / 2, rel=1e-4)
     assert sum(drawn) == pytest.approx(float(model.guarantee_.charges[0].rho or 1), rel=1e-4)
     for place in blobs.reshape(3, 1000, 2).mean(axis=1):

@@ -267,6 +267,7 @@ def test_sparse_rows_give_the_centres_of_dense_ones():
     assert np.array_equal(dense.predict(rows), sparse.predict(csr_array(rows)))
 
 
+@pytest.mark.filterwarnings("ignore::kveil.errors.ScaleWarning")  # the case in question
 def test_a_narrow_column_keeps_its_mean_beside_a_wide_one():
     rng = np.random.default_rng(0)
     income = np.r_[rng.normal(2e5, 1e4, 3000), rng.normal(8e5, 1e4, 3000)]

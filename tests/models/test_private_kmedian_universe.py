@@ -93,11 +93,12 @@ def test_the_default_costs_little_more_than_no_privacy_and_local_search_much_mor
 
 def test_fewer_steps_and_a_public_start_leave_more_to_each_choice():
     terms = {"method": "local-search"}
-    notes = {init: fitted(homes(50), init=init, **terms).release_.notes for init in ("hst", "random")}
-    assert [note.split(":")[1].strip() for note in notes["hst"]] == ["tree", *["swap"] * 5, "which centres"]
-    assert [note.split(":")[1].strip() for note in notes["random"]] == [*["swap"] * 5, "which centres"]
-    assert all("epsilon 0.166667" in note for note in notes["random"])
-    assert all("epsilon 0.0833333" in note for note in notes["hst"][1:])
+    draws = {init: fitted(homes(50), init=init, **terms).guarantee_.draws for init in ("hst", "random")}
+    assert sum(draw.times for draw in draws["random"] if draw.label == "swap") == 5
+    assert draws["random"][-1].label == "which centres"
+    assert draws["hst"][0].label == "tree"
+    assert all(float(draw.epsilon) == pytest.approx(1 / 6) for draw in draws["random"])
+    assert all(float(draw.epsilon) == pytest.approx(1 / 12) for draw in draws["hst"][1:])
 
 
 def test_many_swaps_add_up_as_zcdp_where_that_leaves_more_to_each():
@@ -105,7 +106,7 @@ def test_many_swaps_add_up_as_zcdp_where_that_leaves_more_to_each():
     assert few.guarantee_.route == "pure"
     assert many.guarantee_.route == "zcdp"
     assert many.guarantee_.epsilon <= 1.0
-    assert float(many.release_.notes[0].split("epsilon ")[1]) > 1 / 41
+    assert many.guarantee_.draws[0].epsilon > 1 / 41
 
 
 def test_large_universes_offer_candidates_only():

@@ -85,14 +85,14 @@ def test_more_numbers_ask_for_gaussian_noise_if_delta_allows():
 
 def test_a_person_may_be_in_as_many_blocks_as_rows(blobs):
     frame = pd.DataFrame(blobs, columns=["x", "y"]).assign(id=np.arange(3000) // 10)
-    notes = {}
+    moved = {}
     for m in (1, 4):
         source = kveil.read(frame, person="id", max_rows_per_person=m)
         model = PrivateKMeans(3, bounds=(-5, 5), method="sample-aggregate", expected_rows=1000).fit(source)
-        notes[m] = int(model.release_.notes[-1].split("sensitivity ")[1].split(",")[0])
-    assert notes[4] == 4 * notes[1]
+        moved[m] = model.guarantee_.draws[-1].sensitivity
+    assert moved[4] == 4 * moved[1]
     replaced = PrivateKMeans(3, bounds=(-5, 5), method="sample-aggregate", expected_rows=1000, relation="replace-one").fit(blobs)
-    assert f"sensitivity {2 * notes[1]}," in replaced.release_.notes[-1]
+    assert replaced.guarantee_.draws[-1].sensitivity == 2 * moved[1]
 
 
 def test_sparse_rows_are_refused_and_init_alone_still_means_lloyd(blobs):

@@ -17,7 +17,7 @@ def test_the_card_tells_what_how_and_what_not_to_do(make):
         assert f"\n## {heading}\n" in card
     assert str(make().guarantee) in card
     assert "Method: lloyd (asked for: auto). Why: the only method so far." in card
-    assert "- bounds: `[-4, 4]`" in card
+    assert "- bounds: low -4, high 4 in every column" in card
     assert "| 1 | 0.5 | 0.3 | -0 | 0.9 |" in card
     assert "- ledger: clinic" in card
     assert "one centre stayed where it was" in card

@@ -17,7 +17,7 @@ from kveil.source.progress import Listener, listen
 
 
 def parse_bounds(text: str | None, names: tuple[str, ...] | None) -> tuple[Any, Any] | None:
-    """`low,high`, or a JSON file: {"age": [0, 120], ...} by name, or [[0, 120], ...] in the order of the columns."""
+    """`low,high`, or a JSON file: {"age": [0, 120], ...} by name, or [[0, 120], ...], always one pair per column, in order."""
     if text is None:
         return None
     parts = text.split(",")
@@ -88,7 +88,7 @@ def _read_pairs(path: Path, names: tuple[str, ...] | None) -> list[Any]:
     if not isinstance(data, list) or not all(
         isinstance(pair, list) and len(pair) == 2 and all(isinstance(x, int | float) for x in pair) for pair in data
     ):
-        raise InvalidValue('the bounds file must hold JSON: {"age": [0, 120], ...} or [[0, 120], ...], one pair a column.')
+        raise InvalidValue('the bounds file must hold JSON: {"age": [0, 120], ...} or [[0, 120], ...], one pair per column.')
     return data
 
 

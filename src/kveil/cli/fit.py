@@ -6,6 +6,7 @@ import json
 import math
 import os
 import secrets
+import warnings
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +15,7 @@ import typer
 
 from kveil.cli._options import parse_bounds, parse_label, parse_labels, parse_numbers, progress_on_terminals
 from kveil.cli.universe import check_graph_options, read_demand
-from kveil.errors import BoundsRequired, InvalidValue
+from kveil.errors import BoundsRequired, InvalidValue, ScaleWarning
 
 
 class Relation(StrEnum):
@@ -64,7 +65,7 @@ def fit(
     k: Annotated[int, typer.Option("--k", "-k", help="number of clusters")] = 8,
     epsilon: Annotated[float, typer.Option(help="privacy loss; smaller is more private")] = 1.0,
     delta: Annotated[float, typer.Option(help="0 for a pure guarantee")] = 0.0,
-    bounds: Annotated[str | None, typer.Option(help="LOW,HIGH or a JSON file; from public knowledge")] = None,
+    bounds: Annotated[str | None, typer.Option(help="LOW,HIGH or a JSON file of pairs; from public knowledge")] = None,
     center: Annotated[str | None, typer.Option(help="with --radius: centre of a public ball, default 0")] = None,
     radius: Annotated[float | None, typer.Option(help="radius of a public ball, instead of --bounds")] = None,
     objective: Annotated[
@@ -77,7 +78,9 @@ def fit(
         Method, typer.Option(help="how; k-median: auto, tree, candidates or weiszfeld; on a graph counts or local-search")
     ] = Method.auto,
     n_steps: Annotated[int | None, typer.Option(help="Lloyd or Weiszfeld steps, or swaps; fixed beforehand")] = None,
-    scaling: Annotated[Scaling | None, typer.Option(help="'bounds': every column counts as equally wide")] = None,
+    scaling: Annotated[
+        Scaling | None, typer.Option(help="'bounds': every column counts as equally wide; not with --radius")
+    ] = None,
     columns: Annotated[str | None, typer.Option(help="names (or numbers, of arrays) with commas between; default all")] = None,
     person: Annotated[str | None, typer.Option(help="column of ids: protect people instead of records")] = None,
     max_rows_per_person: Annotated[int, typer.Option(help="rows of one person that count")] = 1,
@@ -96,8 +99,6 @@ def fit(
         raise InvalidValue("--demand and --truncate belong to --metric graph, where DATA is a public edge list.")
     if on_graph:
         check_graph_options(demand, bounds, center, radius, scaling)
-    elif scaling and goal is Objective.k_median:
-        raise InvalidValue("--scaling belongs to --objective k-means: k-median measures distances in the units of the data.")
     if math.isinf(epsilon) and not no_privacy:
         raise InvalidValue("an infinite epsilon adds no noise and promises nothing. If that is meant, say --no-privacy.")
     if no_privacy and not math.isinf(epsilon):
@@ -116,7 +117,8 @@ def fit(
         k, epsilon=epsilon, delta=delta, method=method.value, n_steps=n_steps, relation=relation.value, ledger=ledger,
         random_state=random_state, **domain,
     )  # fmt: skip
-    with progress_on_terminals():
+    with progress_on_terminals(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ScaleWarning)  # a note of the release says it
         model.fit(source)
     model.release_.save(out, format=format.value, overwrite=force)
     typer.echo(json.dumps(summary(model, out)) if as_json else words(model, out))
@@ -198,7 +200,7 @@ def summary(model: Any, out: Path) -> dict[str, Any]:
         **({} if model.release_.names is None else {"names": list(model.release_.names)}),
         "weights": None if model.cluster_weights_ is None else model.cluster_weights_.tolist(),
         "errors": None if model.cluster_errors_ is None else model.cluster_errors_.tolist(),
-        "notes": _notes(model),
+        "notes": list(model.release_.notes),
         "features": None if model.release_.features is None else list(model.release_.features),
         "guarantee": json.loads(model.guarantee_.to_json()),
     }
@@ -209,10 +211,5 @@ def words(model: Any, out: Path) -> str:
     what = f"{k} centres of {d} feature(s)" if d else f"{k} centres among {model.universe.n_points} points"
     called = "" if model.release_.names is None else f"\nVertices: {', '.join(model.release_.names)}"
     alone = "" if model.release_.receipt["ledger"] else " No ledger was named, so nobody adds this release to earlier ones."
-    notes = "".join(f"\nNote: {note}" for note in _notes(model))
+    notes = "".join(f"\nNote: {note}" for note in model.release_.notes)
     return f"{what} by {model.method_} saved at {out}.{alone}{called}{notes}\n\n{model.guarantee_}"
-
-
-def _notes(model: Any) -> list[str]:
-    """How the fit went, without the list of draws."""
-    return [note for note in model.release_.notes if not note.startswith("drawn:")]

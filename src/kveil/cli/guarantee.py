@@ -7,18 +7,19 @@ from typing import Annotated
 
 import typer
 
-from kveil.errors import InvalidValue
-
 
 def guarantee(
     out: Annotated[Path, typer.Argument(help="folder of a saved release")],
-    check: Annotated[bool, typer.Option("--check", help="fail unless the release has a valid guarantee")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="fail unless the guarantee is valid and agrees with the rest of the release")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """What the release at OUT promises, in words. Its numbers are added up again from its charges."""
     from kveil import load
+    from kveil.release.check import check_release, strangers
 
-    promised = load(out).guarantee
+    promised = (check_release(out) if check else load(out)).guarantee
     typer.echo(promised.to_json() if as_json else str(promised))
-    if check and (promised.route == "none" or not promised.valid):
-        raise InvalidValue("this release has no valid guarantee. Do not let it leave the house.")
+    for found in strangers(out):
+        typer.echo(f"kveil: {found}.", err=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +14,7 @@ from kveil.kernel.grid import Ball, Box
 from kveil.kernel.loss import PrivacyUnit
 from kveil.partition.midpoints import Midpoints
 from kveil.source import Source
-from kveil.space.bounds import bounds_by_name, check_domain
+from kveil.space.bounds import check_domain
 from kveil.space.euclidean import clip
 from kveil.summary.frame import Frame
 
@@ -111,9 +110,7 @@ def _number(value: Any) -> float:
 
 def layout_of(source: Source, bounds: Any, center: Any, radius: Any) -> Layout:
     """The layout of a source in a stated domain, checked before a row is read."""
-    if isinstance(bounds, Mapping):
-        bounds = bounds_by_name(bounds, source.names)
-    domain = check_domain(bounds, center, radius, source.n_columns, grid_bits(source.n_columns))
+    domain = check_domain(bounds, center, radius, source.n_columns, grid_bits(source.n_columns), source.names)
     source.check(domain)
     return Layout(domain, source.unit)
 

@@ -288,10 +288,12 @@ def _terms(name: str, epsilon: Number, delta: Number, relation: Relation, unit: 
     """The row of table `ledger`, checked; limits are rounded down."""
     limit, limit_delta = loss.floor_epsilon(epsilon), loss.floor_delta(delta)
     rule = ("zcdp" if limit_delta else "pure") if rule == "auto" else rule
-    if rule not in ("pure", "zcdp", "approx") or relation not in get_args(Relation) or not isinstance(unit, PrivacyUnit):
-        raise InvalidValue("rule is auto, pure, zcdp or approx, relation add-remove or replace-one, and unit a PrivacyUnit.")
+    loss.check_word("rule", rule, ("auto", "pure", "zcdp", "approx"))
+    loss.check_word("relation", relation, get_args(Relation))
+    if not isinstance(unit, PrivacyUnit):
+        raise InvalidValue(f'unit must be a PrivacyUnit, such as PrivacyUnit("person", 3, "id"), got {unit!r}.')
     if (rule == "pure") != (limit_delta == 0):
-        raise InvalidValue('the rule "pure" goes with delta=0; "zcdp" and "approx" need delta > 0.')
+        raise InvalidValue(f'the rule "pure" goes with delta=0; "zcdp" and "approx" need delta > 0. Got "{rule}" and {delta}.')
     units = math.floor((loss.zcdp_rho(limit, limit_delta) if rule == "zcdp" else limit) * UNIT)
     delta_units = math.floor(limit_delta * DELTA_UNIT) if rule == "approx" else 0
     return name, relation, json.dumps(asdict(unit)), rule, str(limit), str(limit_delta), units, delta_units

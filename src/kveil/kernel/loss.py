@@ -15,8 +15,9 @@ take the least of several; see ledger.py.)
 import json
 import math
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Generic, Literal, NamedTuple, Self, TypeVar, get_args
@@ -45,6 +46,12 @@ TABLES = (  # whoever reads a table of rows assumes these too; a device that rep
 )
 
 
+def check_word(name: str, given: Any, known: tuple[str, ...]) -> None:
+    """Refuse a word that is not known: say which parameter it is, what was given, and what is known."""
+    if not isinstance(given, str) or given not in known:
+        raise InvalidValue(f"{name} must be {', '.join(map(repr, known[:-1]))} or {known[-1]!r}, got {given!r}.")
+
+
 @dataclass(frozen=True, slots=True)
 class PrivacyUnit:
     """Whom the guarantee protects: one record, or one person with at most `max_rows_per_person` records."""
@@ -54,8 +61,11 @@ class PrivacyUnit:
     id_column: str | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in ("record", "person") or type(self.max_rows_per_person) is not int or self.max_rows_per_person < 1:
-            raise InvalidValue("a privacy unit is a record, or a person with a whole number of rows, at least one.")
+        check_word("the kind of a privacy unit", self.kind, ("record", "person"))
+        if type(self.max_rows_per_person) is not int or self.max_rows_per_person < 1:
+            raise InvalidValue(
+                f"a privacy unit has a whole number of max_rows_per_person, at least 1, got {self.max_rows_per_person!r}."
+            )
 
     def __str__(self) -> str:
         m, who = self.max_rows_per_person, f' by "{self.id_column}"' if self.id_column else ""
@@ -124,8 +134,9 @@ class Plan:
     delta: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
-        if self.relation not in get_args(Relation) or not 0 <= self.delta < 1 or not self.charges:
-            raise InvalidValue('a plan needs relation "add-remove" or "replace-one", delta in [0, 1), and at least one charge.')
+        check_word("relation", self.relation, get_args(Relation))
+        if not 0 <= self.delta < 1 or not self.charges:
+            raise InvalidValue(f"a plan needs at least one charge, and delta in [0, 1), got {self.delta!r}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +176,7 @@ class Guarantee:
     valid: bool = True
     reasons: tuple[str, ...] = ()
     conditional: tuple[Conditional, ...] = ()
+    draws: tuple[Charge, ...] = field(default=(), compare=False)  # what "given" charges paid for: how, not what, is promised
 
     def recompute(self) -> Self:
         """The same guarantee with its numbers added up again from the charges alone."""
@@ -184,6 +196,7 @@ class Guarantee:
             data = json.loads(text)
             data["epsilon"], data["unit"] = float(data["epsilon"]), PrivacyUnit(**data["unit"])
             data["charges"] = tuple(_charge(item) for item in data["charges"])
+            data["draws"] = tuple(_charge(item) for item in data.get("draws", ()))
             data["conditional"] = tuple(Conditional(**item) for item in data["conditional"])
             data["assumptions"], data["reasons"] = tuple(data["assumptions"]), tuple(data["reasons"])
             read = cls(**data)
@@ -207,9 +220,15 @@ class Guarantee:
         lines += [f"epsilon = {self.epsilon:.6g}, delta = {self.delta:.3g} for {self.unit}, {change} it; {self.trust} model."]
         lines += [f"Whoever sees {seen}, whatever else they know: {change} {self.unit} makes no outcome"]
         lines += [f"more than {factor} times as likely{but}.", f"\nAdded up by the {self.route} route:"]
-        lines += [f"  - {charge}" for charge in self.charges] + ["\nAssumes:"] + [f"  - {text}" for text in self.assumptions]
+        lines += [f"  - {self._paid(charge)}" for charge in self.charges]
+        lines += ["\nDraws:", *(f"  - {draw}" for draw in self.draws)] if self.draws else []
+        lines += ["\nAssumes:"] + [f"  - {text}" for text in self.assumptions]
         lines += [f"\nOnly if {c.assumption}: epsilon = {c.epsilon:.6g}, delta = {c.delta:.3g}." for c in self.conditional]
         return "\n".join(lines)
+
+    def _paid(self, charge: Charge) -> str:
+        n = sum(draw.times for draw in self.draws) if charge.mechanism == "given" else 0
+        return f"{charge}, split over {n} draw{'s' * (n > 1)} (listed below)" if n else str(charge)
 
 
 class Total(NamedTuple):
@@ -249,12 +268,14 @@ def guarantee(
     `assumptions`: what it rests on besides those of every guarantee.
     """
     total = compose(plan)
-    why = list(reasons)
+    why, receipts = list(reasons), tuple(receipts)
     if not entropy().secure or not all(receipt.secure for receipt in receipts):
         why.insert(0, "the noise was scripted by kveil.testing, so it hides nothing")
     terms = (plan.relation, plan.unit, trust, plan.charges, total.route)
     held = (*ASSUMPTIONS, *(() if trust == "local" else TABLES), *assumptions)
-    return Guarantee(total.epsilon, total.delta, *terms, assumptions=held, valid=not why, reasons=tuple(why))
+    drawn = Counter(receipt.charge for receipt in receipts) if any(c.mechanism == "given" for c in plan.charges) else {}
+    draws = tuple(replace(charge, times=times * charge.times) for charge, times in drawn.items())
+    return Guarantee(total.epsilon, total.delta, *terms, assumptions=held, valid=not why, reasons=tuple(why), draws=draws)
 
 
 def no_guarantee(relation: Relation, unit: PrivacyUnit, trust: Trust) -> Guarantee:
@@ -367,6 +388,8 @@ def pure_tail(x: Any, epsilon: float) -> Any:
 def to_json(value: Plan | Guarantee) -> str:
     """All fields; fractions as "num/den", infinity as "inf"."""
     plain = asdict(value)
+    if not plain.get("draws"):
+        plain.pop("draws", None)  # came later: files without them read as before
     if plain.get("epsilon") == math.inf:
         plain["epsilon"] = "inf"
     return json.dumps(plain, sort_keys=True, allow_nan=False, default=lambda f: f"{f.numerator}/{f.denominator}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,11 +11,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
-from kveil.errors import InvalidValue
+from kveil.errors import InvalidValue, ScaleWarning
 from kveil.kernel.grid import Ball, Box
 from kveil.release.answers import distances, labels
 from kveil.source import Source, read
 from kveil.space.euclidean import Scaling
+from kveil.space.widths import uneven
 
 Floats = NDArray[np.float64]
 
@@ -37,12 +39,27 @@ class EuclideanClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
         return np.asarray(self.fit(X).predict(X))
 
     def transform(self, X: Any) -> Floats:
-        """Distances of every row to every centre, after clipping to the domain. Not private."""
+        """Distances of every row to every centre. Not private.
+
+        Rows are clipped to the domain first, as in `fit`, and a row with a missing value is its middle; a model without a domain
+        clips nothing. In the units of the data; with scaling="bounds" in half-widths of the bounds.
+        """
         return np.concatenate([np.empty((0, self._n_features_out)), *(self._distances(rows) for rows in self._rows(X))])
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Minus the k-means cost of the rows. Not private: an exact statistic of X."""
+        """Minus the k-means cost of the rows: the sum of squared distances to the nearest centre. Not private.
+
+        Distances are those of `transform`: of clipped rows, in the units of the data; with scaling="bounds" in half-widths of the
+        bounds, so such a score compares with others of the same bounds only. It is a sum over rows, not an average.
+        """
         return -float(sum((self._nearest(rows) ** 2).sum() for rows in self._rows(X)))
+
+    def _warn_of_widths(self, domain: Any, names: tuple[str, ...] | None, stacklevel: int) -> None:
+        """Say so if one column decides every distance: by public widths, before anything is charged."""
+        found = uneven(domain, self.scaling, names)
+        if found is not None:
+            cure = 'Pass scaling="bounds"' if "scaling" in self.get_params() else "Divide every column by its public width first"
+            warnings.warn(ScaleWarning(f"{found}. {cure}, unless that is meant."), stacklevel=stacklevel + 1)
 
     def _labels(self, rows: Any) -> NDArray[np.int32]:
         return labels(rows, self.cluster_centers_, self._domain, self.scaling)

@@ -12,15 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kveil.errors import InvalidType, InvalidValue
+from kveil.kernel.grid import Ball
 from kveil.kernel.ledger import Ticket
 from kveil.kernel.loss import Guarantee, Plan, PrivacyUnit, Relation, guarantee, no_guarantee
 from kveil.models._clusterer import EuclideanClusterer
 from kveil.models._method import Facts, Found, Method
-from kveil.models._paying import draws, open_ledger, public_generator, receipt_of, reserve
+from kveil.models._paying import open_ledger, public_generator, receipt_of, reserve
 from kveil.models._task import PRIVATE_INITS, Task, check_budget, check_choice, check_clusters, check_count, check_init
 from kveil.release import Release
 from kveil.source import Source
-from kveil.space.bounds import bounds_by_name, check_domain, domain_width
+from kveil.space.bounds import check_domain, domain_width
+from kveil.space.widths import domain_notes
 
 
 class CuratorModel(EuclideanClusterer, ABC):
@@ -55,6 +57,7 @@ class CuratorModel(EuclideanClusterer, ABC):
         source.check(method.task.domain)
         rng = public_generator(self.random_state)
         plan = method.plan()
+        self._warn_of_widths(method.task.domain, source.names, stacklevel=2)  # not later: as an error it must cost nothing
         with reserve(plan, self.ledger, self.epsilon, self.delta) as ticket, np.errstate(all="ignore"):  # the whole plan is spent
             found = method.run(source, ticket, rng)
         return self._keep(found, method.task, source, plan, ticket, {"asked": self.method, "used": used, "why": why})
@@ -151,10 +154,13 @@ class CuratorModel(EuclideanClusterer, ABC):
         tuning = chosen.tuning() if self.tuning is None else self.tuning
         facts = Facts(n_features, 1.0 if epsilon is None else float(epsilon), rows, max_rows)
         bits = chosen.bits(facts) if tuning.bits is None else check_count("bits", tuning.bits)
-        bounds = bounds_by_name(self.bounds, names) if isinstance(self.bounds, Mapping) else self.bounds
+        domain = check_domain(self.bounds, self.center, self.radius, n_features, bits, names)
+        if self.scaling is not None and isinstance(domain, Ball):
+            raise InvalidValue(
+                'scaling="bounds" needs bounds: a ball is as wide in every column. Leave out scaling, or give bounds.'
+            )
         return Task(
-            n_clusters, epsilon, delta, check_domain(bounds, self.center, self.radius, n_features, bits), self.scaling,
-            self.relation, unit, tuning,
+            n_clusters, epsilon, delta, domain, self.scaling, self.relation, unit, tuning,
             n_steps=None if self.n_steps is None else check_count("n_steps", self.n_steps),
             init=check_init(self.init, n_clusters, n_features, private), expected_rows=rows,
             max_rows=max_rows, is_sparse=is_sparse, is_zcdp=bool(delta) and self._rule() == "zcdp",
@@ -206,7 +212,7 @@ class CuratorModel(EuclideanClusterer, ABC):
             kind=type(self).__name__,
             method=method,
             parameters=task.public(),
-            notes=(*found.notes, *draws(plan, ticket)),
+            notes=(*found.notes, *domain_notes(task.domain, self.scaling, source.names)),
         )
         return self
 

@@ -66,7 +66,7 @@ def _scale(view: View, seeds: Seeds) -> Scale:
     codes = Centers(np.rint(seeds.centers), None)
     distance = view.quantile(view.frame(), 0.5, OF_SCALE[view.pool.kind] * view.pool.left, max(1.0, seeds.reach), codes)
     given = view.task.tuning.smoothing
-    smoothing = SMOOTHING * distance if given is None else given / float(view.task.domain.step.max())
+    smoothing = SMOOTHING * distance if given is None else given / view.length
     top = 2 ** min(20, 61 - (view.source.max_rows - 1).bit_length())  # sums stay below 2**62
     return Scale(distance, min(max(1.0, smoothing), WIDEST_SMOOTHING), np.maximum(seeds.counts, 1.0), top)
 

@@ -52,13 +52,6 @@ def receipt_of(ticket: Ticket | None, ledger: Any) -> dict[str, Any]:
     }
 
 
-def draws(plan: Plan | None, ticket: Ticket | None) -> tuple[str, ...]:
-    """What a shared-out budget was spent on, draw by draw; the plan lists the others."""
-    if plan is None or ticket is None or all(charge.mechanism != "given" for charge in plan.charges):
-        return ()
-    return tuple(f"drawn: {receipt.charge}" for receipt in ticket.receipts)
-
-
 def public_generator(random_state: Any) -> np.random.Generator:
     """A generator for public choices, from whatever scikit-learn takes as random_state, or a generator."""
     if isinstance(random_state, np.random.Generator):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from kveil.errors import InvalidValue
 from kveil.models._paying import open_ledger
+from kveil.space.bounds import lows_and_highs
 from kveil.stream.flow import Flow, State
 from kveil.stream.journal import Journal
 from kveil.stream.synopsis import Synopsis
@@ -21,7 +22,7 @@ def to_document(model: Any, flow: Flow) -> tuple[dict[str, Any], dict[str, NDArr
     kept, journal = flow.state
     parameters = {
         "n_clusters": int(model.n_clusters), "memory": int(model.memory), "delta": float(model.delta),
-        "bounds": _plain(model.bounds), "epsilon": None if model.epsilon is None else float(model.epsilon).hex(),
+        "bounds": _plain(model, flow), "epsilon": None if model.epsilon is None else float(model.epsilon).hex(),
         "random_state": int(model.random_state) if isinstance(model.random_state, int | np.integer) else None,
     }  # fmt: skip
     document = {
@@ -35,6 +36,8 @@ def to_document(model: Any, flow: Flow) -> tuple[dict[str, Any], dict[str, NDArr
 def parameters_of(document: Mapping[str, Any], ledger: Any) -> dict[str, Any]:
     """The parameters of the stream that is going on; refused with another ledger than it was begun with."""
     parameters = dict(document["parameters"])
+    if isinstance(parameters["bounds"], list):
+        parameters["bounds"] = tuple(parameters["bounds"])  # (lows, highs): a list of lists could also be pairs
     if parameters["epsilon"] is not None:
         parameters["epsilon"] = float.fromhex(parameters["epsilon"])
     if (None if ledger is None else open_ledger(ledger).name) != document["ledger"]:
@@ -64,9 +67,8 @@ def restore(flow: Flow, document: Mapping[str, Any], arrays: dict[str, NDArray[A
     flow.n_released = int(document.get("released", 0))  # older files do not tell
 
 
-def _plain(bounds: Any) -> Any:
-    if bounds is None:
+def _plain(model: Any, flow: Flow) -> Any:
+    """Bounds as [lows, highs], however they were given; a stream without privacy does not look at them."""
+    if model.bounds is None or model.epsilon is None:
         return None
-    if isinstance(bounds, Mapping):
-        return {name: [float(end) for end in pair] for name, pair in bounds.items()}
-    return [np.asarray(end, dtype=np.float64).tolist() for end in bounds]
+    return [end.tolist() for end in lows_and_highs(model.bounds, flow.n_columns, flow.names)]

@@ -15,11 +15,12 @@ from kveil.kernel.grid import Box
 from kveil.kernel.ledger import UNIT
 from kveil.kernel.loss import Guarantee, PrivacyUnit, guarantee, no_guarantee
 from kveil.models._method import check_width, shares
-from kveil.models._paying import draws, open_ledger, receipt_of, reserve
+from kveil.models._paying import open_ledger, receipt_of, reserve
 from kveil.privatise.pool import Pool
 from kveil.release import Release
 from kveil.solve.wkmeans import thorough_kmeans
 from kveil.space.euclidean import clip
+from kveil.space.widths import domain_notes
 from kveil.stream.flow import Flow
 from kveil.stream.release import FEW, LENGTH, Reading
 from kveil.stream.synopsis import Synopsis
@@ -107,6 +108,6 @@ def released(flow: Flow, pool: Pool, n_clusters: int, rng: np.random.Generator, 
         centers=centers, weights=weights, errors=errors, features=flow.names, guarantee=promise,
         receipt=receipt_of(ticket, model.ledger), kind=type(model).__name__,
         method={"asked": "auto", "used": "leaves", "why": "a stream keeps a linear summary of public cells"},
-        parameters=parameters, notes=(*earlier(flow), *draws(plan, ticket)),
+        parameters=parameters, notes=(*earlier(flow), *domain_notes(domain, None, flow.names)),
     )  # fmt: skip
     return Released(centers, weights, errors, release, domain)

@@ -46,6 +46,12 @@ class View:
         self.reach = self.whole.radius
         self.half = np.rint(domain.top * (np.ones(self.d) if self.whole.ratio is None else self.whole.ratio))
 
+    @property
+    def length(self) -> float:
+        """Of a step, in the units that distances have: those of the data, or half-widths of the bounds."""
+        domain = self.task.domain
+        return 1 / domain.top if self.task.scaling == "bounds" else float(domain.step.max())
+
     def found(self, centers: Floats, weights: Floats, errors: Floats, notes: tuple[str, ...] = ()) -> Found:
         """Centres in the units of the data."""
         domain = self.task.domain

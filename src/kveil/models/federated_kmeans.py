@@ -31,8 +31,9 @@ from kveil.models._task import check_budget, check_choice, check_clusters, check
 from kveil.release import Release
 from kveil.release.words import printable
 from kveil.source import read
-from kveil.space.bounds import bounds_by_name, check_domain, domain_width, public_domain
+from kveil.space.bounds import BoundsLike, check_domain, domain_width, public_domain
 from kveil.space.euclidean import Scaling
+from kveil.space.widths import domain_notes
 
 Number = float | ArrayLike
 MOST_STEPS = 20
@@ -83,7 +84,7 @@ class FederatedKMeans(EuclideanClusterer):
         *,
         epsilon: float | None = None,
         delta: float = 0.0,
-        bounds: tuple[Number, Number] | Mapping[str, tuple[float, float]] | None = None,
+        bounds: BoundsLike | None = None,
         center: Number | None = None,
         radius: float | None = None,
         protocol: Literal["cells", "sample", "dk", "pdk"] = "cells",
@@ -117,6 +118,7 @@ class FederatedKMeans(EuclideanClusterer):
             coordinator = Coordinator(link, float(self.timeout))
             data, names, layout = self._agreed(coordinator.hello())
             plan = self._plan(layout, data, link.parties)
+            self._warn_of_widths(layout.domain, names, stacklevel=2)  # not later: as an error it must cost nothing
             coordinator.open(plan)
             try:
                 outcome = RUNS[plan.protocol](coordinator, layout, plan, rng).run()
@@ -139,10 +141,9 @@ class FederatedKMeans(EuclideanClusterer):
         width = n_features or domain_width(self.bounds, self.center) or getattr(self, "n_features_in_", None)
         if width is None:
             raise InvalidValue("how rounds share the budget depends on the number of features: pass guarantee(n_features=...).")
-        bounds = bounds_by_name(self.bounds, tuple(self.bounds)) if isinstance(self.bounds, Mapping) else self.bounds
-        if bounds is None and self.radius is None:
-            bounds = (-1.0, 1.0)  # the cost is the same in any domain
-        domain = check_domain(bounds, self.center, self.radius, width, grid_bits(width))
+        bounds = (-1.0, 1.0) if self.bounds is None and self.radius is None else self.bounds  # the cost is the same in any domain
+        names = tuple(bounds) if isinstance(bounds, Mapping) else None
+        domain = check_domain(bounds, self.center, self.radius, width, grid_bits(width), names)
         layout = Layout(domain, unit)
         return promised(self._plan(layout, "rows", ("party",)), layout)
 
@@ -222,8 +223,7 @@ class FederatedKMeans(EuclideanClusterer):
         if self.bounds is None and self.radius is None and self.center is None:
             return
         n_columns, names = told.layout.domain.n_columns, told.columns or None
-        bounds = bounds_by_name(self.bounds, names) if isinstance(self.bounds, Mapping) else self.bounds
-        asked = check_domain(bounds, self.center, self.radius, n_columns, grid_bits(n_columns))
+        asked = check_domain(self.bounds, self.center, self.radius, n_columns, grid_bits(n_columns), names)
         if Layout(asked, told.layout.unit).digest != told.layout.digest:
             raise FederationError(
                 "the parties clip their rows to other bounds than those given here. Agree on one public domain, or leave bounds "
@@ -273,7 +273,7 @@ class FederatedKMeans(EuclideanClusterer):
                 "delta": float(plan.delta), **public_domain(layout.domain), "scaling": None, "relation": "add-remove",
                 "n_steps": int(self.n_steps), "parties": len(coordinator.seats), "parties_per_person": plan.parties_per_person,
             },
-            notes=(*coordinator.notes, *told),
+            notes=(*coordinator.notes, *domain_notes(layout.domain, None, names), *told),
         )  # fmt: skip
         return self
 

@@ -98,7 +98,7 @@ class PublicStart(_Medians):
         domain, k = self.task.domain, self.task.n_clusters
         first = start(resolved(self.task), rng)
         n = self.task.expected_rows or view.rows(0.02)[0]
-        return Seeds((first - domain.center) / domain.step.max(), np.full(k, n / k), float(view.reach))
+        return Seeds((first - domain.center) / view.whole.unit(domain), np.full(k, n / k), float(view.reach))
 
 
 def check_tuning(task: Task) -> None:

@@ -18,6 +18,7 @@ from kveil.models.lloyd import Lloyd
 from kveil.models.mean import Mean
 from kveil.models.sample_aggregate import SampleAggregate
 from kveil.models.tree import Tree
+from kveil.space.bounds import BoundsLike
 
 Number = float | ArrayLike
 METHODS: dict[str, type[Method]] = {
@@ -37,9 +38,10 @@ class PrivateKMeans(CuratorModel):
     epsilon, delta: the promise. delta=0 is pure; with delta > 0 Gaussian noise is used where it is smaller (for "lloyd" judged
         by its size, for "tree" and "candidates" above 3 features), and always if the ledger adds zCDP.
         epsilon=float("inf") gives the noise-free result and a guarantee that says "none".
-    bounds: public (low, high) of the features: two numbers, two sequences (lows, highs), or {name: (low, high)}. Rows
-        outside are clipped; a row with a missing or infinite value counts as the middle of the bounds, so fill or drop
-        such rows beforehand, each by itself and with public values.
+    bounds: public low and high of the features: (low, high) for all of them; [(low, high), ...], one pair per feature;
+        ([low, ...], [high, ...]); {name: (low, high)}; or kveil.Bounds. Two features in another nesting, such as a list of
+        lists, are refused if they can be read in two ways. Rows outside are clipped; a row with a missing or infinite value
+        counts as the middle of the bounds, so fill or drop such rows beforehand, each by itself and with public values.
     center, radius: a public ball instead of bounds; center defaults to 0.
     method: "tree" (noisy counts of a public tree, then relative steps), "lloyd" (DP-Lloyd), "grid" (noisy counts of a uniform
         grid, at most 3 features), "candidates" (cubes that many rows share, swaps among them, one recovery: the corrected
@@ -51,7 +53,8 @@ class PrivateKMeans(CuratorModel):
         with noise) and "variates" (private k-variates++), which spend a quarter of the budget: for study, never picked by "auto".
     n_steps: Lloyd steps, fixed beforehand; default 5, or from expected_rows.
     scaling: None measures distance in the units of the data; "bounds" after mapping the bounds of every feature to [-1, 1],
-        which is what columns like age and income want. A scaler fitted on the rows would not be private.
+        which is what columns like age and income want (not with radius). Without it a column more than 100 times as wide as
+        another gives a `kveil.errors.ScaleWarning`. A scaler fitted on the rows would not be private.
     expected_rows: a public order of magnitude, for choices only. Passing the number of rows of this table would publish it.
     relation: "add-remove" (the number of rows is private) or "replace-one".
     ledger: a Ledger, or the path of one, that this fit is charged to.
@@ -86,7 +89,7 @@ class PrivateKMeans(CuratorModel):
         *,
         epsilon: float = 1.0,
         delta: float = 0.0,
-        bounds: tuple[Number, Number] | Mapping[str, tuple[float, float]] | None = None,
+        bounds: BoundsLike | None = None,
         center: Number | None = None,
         radius: float | None = None,
         method: Literal["auto", "tree", "lloyd", "grid", "candidates", "sample-aggregate", "mean"] = "auto",

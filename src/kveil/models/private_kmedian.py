@@ -20,6 +20,7 @@ from kveil.models.counts import Counts
 from kveil.models.local_search import LocalSearch
 from kveil.models.medians import CandidateMedians, PublicStart, TreeMedians
 from kveil.source import Source
+from kveil.space.bounds import BoundsLike
 from kveil.space.places import Places
 from kveil.space.universe import Space, check_universe
 from kveil.tuning import Counts as CountsTuning
@@ -44,8 +45,10 @@ class PrivateKMedian(CuratorModel):
     universe: public points with a metric: kveil.Graph, Euclidean, Manhattan, Precomputed or Metric. Rows are then a demand on it:
         one column of indices of points, or their coordinates where they have some (the nearest point counts). A row that is no
         index is point 0. The universe must not be made from the rows: its points, order and distances count as known to all.
-    bounds: public (low, high) of the features: two numbers, two sequences (lows, highs), or {name: (low, high)}. Rows
-        outside are clipped; a row with a missing or infinite value counts as the middle of the bounds. Not with a universe.
+    bounds: public low and high of the features: (low, high) for all of them; [(low, high), ...], one pair per feature;
+        ([low, ...], [high, ...]); {name: (low, high)}; or kveil.Bounds. Two features in another nesting, such as a list of
+        lists, are refused if they can be read in two ways. Rows outside are clipped; a row with a missing or infinite value
+        counts as the middle of the bounds. Not with a universe.
     center, radius: a public ball instead of bounds; center defaults to 0.
     method: without a universe, where to start: "tree" (noisy counts of a public tree), "candidates" (private swaps among cubes,
         the paper's way), "weiszfeld" (a public start, see init), or "auto": the tree, which measured better, unless init is
@@ -58,15 +61,14 @@ class PrivateKMedian(CuratorModel):
     objective: "k-median". With a universe also "k-means", squared distances; without one use `PrivateKMeans` for that.
     n_steps: Weiszfeld steps, fixed beforehand; default 4 (pure) or 12 (Gaussian), fewer if released values show that noise
         would drown them. For "local-search" private swaps, default 5.
+    scaling: without a universe distances are Euclidean. None measures them in the units of the data; "bounds" after mapping the
+        bounds of every feature to [-1, 1], which is what columns like age and income want. Not with a universe, nor with radius.
     expected_rows: a public order of magnitude, for choices only. Passing the number of rows of this table would publish it.
         "counts" divides the universe by it, and otherwise pays a twentieth of the budget for a noisy number.
     relation: "add-remove" (the number of rows is private) or "replace-one".
     ledger: a Ledger, or the path of one, that this fit is charged to.
     tuning: kveil.tuning.KMedian(...), Counts(...) or LocalSearch(...), constants of the method.
     random_state: steers public choices only. Private noise takes no seed.
-
-    Without a universe distances are Euclidean, in the units of the data: bring columns to like units beforehand, by public
-    factors.
 
     May be shared after fit: `cluster_centers_` (with a universe only if its points have coordinates), `center_indices_` (with a
     universe), `cluster_weights_` (noisy shares, if released), `cluster_errors_`, `method_`, `guarantee_`, `release_`,
@@ -96,7 +98,6 @@ class PrivateKMedian(CuratorModel):
     [0, 1]
     """
 
-    scaling = None  # distances are in the units of the data
     center_indices_: NDArray[np.int64]
 
     def __init__(
@@ -106,13 +107,14 @@ class PrivateKMedian(CuratorModel):
         epsilon: float = 1.0,
         delta: float = 0.0,
         universe: Space | None = None,
-        bounds: tuple[Number, Number] | Mapping[str, tuple[float, float]] | None = None,
+        bounds: BoundsLike | None = None,
         center: Number | None = None,
         radius: float | None = None,
         method: Literal["auto", "tree", "candidates", "weiszfeld", "counts", "local-search"] = "auto",
         init: Literal["auto", "packing", "spread", "hst", "k-median++", "random"] | ArrayLike = "auto",
         objective: Literal["k-median", "k-means"] = "k-median",
         n_steps: int | None = None,
+        scaling: Literal["bounds"] | None = None,
         expected_rows: float | None = None,
         relation: Relation = "add-remove",
         ledger: Ledger | str | os.PathLike[str] | None = None,
@@ -130,6 +132,7 @@ class PrivateKMedian(CuratorModel):
         self.init = init
         self.objective = objective
         self.n_steps = n_steps
+        self.scaling = scaling
         self.expected_rows = expected_rows
         self.relation = relation
         self.ledger = ledger
@@ -141,7 +144,11 @@ class PrivateKMedian(CuratorModel):
         return METHODS if self.universe is None else UNIVERSE_METHODS
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Minus the cost of the rows: the sum of distances to the nearest centre (squared, for k-means). Not private."""
+        """Minus the cost of the rows: the sum of distances to the nearest centre (squared, for k-means). Not private.
+
+        Distances are those of `transform`: of clipped rows, in the units of the data; with scaling="bounds" in half-widths of the
+        bounds; with a universe those of the universe. It is a sum over rows, not an average.
+        """
         power = 2 if self.objective == "k-means" else 1
         return -float(sum((self._nearest(rows) ** power).sum() for rows in self._rows(X)))
 
@@ -162,6 +169,8 @@ class PrivateKMedian(CuratorModel):
             raise InvalidValue(
                 "a universe is its own domain: rows become its points, nothing is clipped. Leave out bounds, center and radius."
             )
+        if self.scaling is not None:
+            raise InvalidValue("a universe has its own distances, and no columns to scale. Leave out scaling.")
         if self.method in METHODS:
             raise InvalidValue(
                 f'method="{self.method}" looks for centres anywhere in space. On a universe use "counts" or "local-search".'

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from kveil.errors import InvalidType, InvalidValue
@@ -20,7 +20,7 @@ from kveil.models._stream_release import Released, centers_of, pool_of, promised
 from kveil.models._streaming import StreamClusterer, plain_distances, plain_labels
 from kveil.models._task import check_budget, check_clusters, check_count
 from kveil.release import Release
-from kveil.space.bounds import bounds_by_name, check_domain, domain_width
+from kveil.space.bounds import BoundsLike, check_domain, domain_width
 from kveil.stream import checkpoint
 from kveil.stream.batches import batches, is_stream
 from kveil.stream.flow import Flow
@@ -29,7 +29,6 @@ from kveil.stream.synopsis import LEAST, Synopsis
 from kveil.stream.table import LeafTable, depth_for
 
 Floats = NDArray[np.float64]
-Number = float | ArrayLike
 
 BITS = 16  # of the grid of a private stream: sums of 2**40 rows, scaled, still fit into 64 bits
 
@@ -77,7 +76,7 @@ class StreamKMeans(StreamClusterer):
         memory: int = 10_000,
         epsilon: float | None = None,
         delta: float = 0.0,
-        bounds: tuple[Number, Number] | Mapping[str, tuple[float, float]] | None = None,
+        bounds: BoundsLike | None = None,
         ledger: Ledger | str | os.PathLike[str] | None = None,
         random_state: Any = None,
     ) -> None:
@@ -229,6 +228,8 @@ class StreamKMeans(StreamClusterer):
                 "a stream protects records: rows of one person may come in many batches, and nothing bounds them all. Bound what "
                 "a person contributes before, or fit a whole table with PrivateKMeans."
             )
+        if flow is None and self.epsilon is not None and self.bounds is not None:
+            self._warn_of_widths(self._table(source.n_columns, source.names, depth=1).domain, source.names, stacklevel=3)
         begun = self._begin(source.n_columns, source.names) if flow is None else flow
         if isinstance(begun.kept, LeafTable):
             source.check(begun.kept.domain)
@@ -265,8 +266,7 @@ class StreamKMeans(StreamClusterer):
         return epsilon, delta
 
     def _table(self, n_columns: int, names: tuple[str, ...] | None, depth: int) -> LeafTable:
-        bounds = bounds_by_name(self.bounds, names) if isinstance(self.bounds, Mapping) else self.bounds
-        domain = check_domain(bounds, None, None, n_columns, BITS)
+        domain = check_domain(self.bounds, None, None, n_columns, BITS, names)
         assert isinstance(domain, Box)
         return LeafTable(domain, depth)
 

@@ -34,7 +34,7 @@ def find_bounds(
 ) -> tuple[Any, Receipt]:
     """Bounds that hold nearly all rows, as powers of two, and the receipt of one charge of `epsilon`.
 
-    shape: "box" gives (low, high) a column, "cube" one (low, high) for all columns, "ball" a radius about `center`. Use them
+    shape: "box" gives (lows, highs) by column, "cube" one (low, high) for all columns, "ball" a radius about `center`. Use them
         as PrivateKMeans(bounds=...) or PrivateKMeans(center=..., radius=...).
     exponents: public; sizes below 2**low count as 0, above 2**high as 2**high.
     center: a public point that sizes are measured from.
@@ -119,5 +119,5 @@ def _is_whole(value: Any) -> bool:
 def _center(center: ArrayLike, n_columns: int) -> NDArray[np.float64]:
     given = numbers_of("center", center)
     if given.shape not in ((), (n_columns,)) or not np.isfinite(given).all() or np.abs(given).max() > 1e290:
-        raise InvalidValue("center must be one finite number, or one a feature, from public knowledge.")
+        raise InvalidValue("center must be one finite number, or one per feature, from public knowledge.")
     return np.full(n_columns, float(given)) if given.ndim == 0 else given

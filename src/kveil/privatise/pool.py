@@ -55,7 +55,7 @@ class Pool:
         if self.kind == "none":
             return None
         loss: dict[str, Any] = {"epsilon" if self.kind == "pure" else "rho": self.total}
-        charge = Charge("given", "shared out as released values suggest", 1, "range", **loss)
+        charge = Charge("given", "whole budget", 1, "range", **loss)
         return Plan((charge,), self.relation, self.unit, self.delta)
 
     def open(self, ticket: Ticket | None) -> None:

@@ -6,8 +6,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from kveil._version import __version__
+from kveil.errors import InvalidValue
+from kveil.kernel.grid import Box
 from kveil.release.table import column_names
 from kveil.release.words import code, escaped, printable
+from kveil.space.widths import by_column
 
 if TYPE_CHECKING:
     from kveil.release.release import Release
@@ -29,6 +32,7 @@ NOT_TO_DO = (
 
 def card(release: Release) -> str:
     """The page, from the release alone."""
+    notes = [note for note in release.notes if note != f"bounds: {_bounds(release)}"]  # its parameters say that already
     parts = [
         f"# {len(release.centers)} {_plural(len(release.centers), 'centre')} by {escaped(release.kind)}",
         _warning(release),
@@ -41,8 +45,8 @@ def card(release: Release) -> str:
         _table(release),
         "## Receipt",
         _receipt(release),
-        "## Notes" if release.notes else "",
-        "\n".join(f"- {escaped(note)}" for note in release.notes),
+        "## Notes" if notes else "",
+        "\n".join(f"- {escaped(note)}" for note in notes),
         "## What not to do with it",
         "\n".join(f"- {line}" for line in NOT_TO_DO),
     ]
@@ -82,10 +86,22 @@ def _method(release: Release) -> str:
     asked, used, why = (escaped(release.method[key]) for key in ("asked", "used", "why"))
     lines = [f"Method: {used} (asked for: {asked}).{' Why: ' + why + '.' if why else ''}", "", "Public parameters:", ""]
     for name, value in release.parameters.items():
+        if name == "bounds" and _bounds(release):
+            lines.append(f"- bounds: {escaped(_bounds(release))}")
+            continue
         text = json.dumps(value, ensure_ascii=False)
         more = "" if len(text) <= MOST_TEXT else " … (all of it in release.json)"
         lines.append(f"- {escaped(name)}: {code(text[:MOST_TEXT])}{more}")
     return "\n".join(lines if release.parameters else [*lines[:-2], "No public parameters were recorded."])
+
+
+def _bounds(release: Release) -> str:
+    """Low and high by column, where the parameters tell them."""
+    try:
+        domain = release.domain()
+    except InvalidValue:
+        return ""
+    return by_column(domain.lower, domain.upper, release.features) if isinstance(domain, Box) else ""
 
 
 def _table(release: Release) -> str:

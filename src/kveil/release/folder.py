@@ -78,6 +78,12 @@ def pack(release: Release, format: str) -> dict[str, bytes]:
     return files
 
 
+def files_of(path: str | PathLike[str]) -> set[str]:
+    """The names of the files that make up the release at `path`: those that release.json vouches for, and itself."""
+    document = read_document(read_file(Path(path) / DOCUMENT, LARGEST_JSON))
+    return {DOCUMENT, document["centers"]["file"], document["card"]["file"]}
+
+
 def check_replaceable(place: Path) -> None:
     """Raise unless `place` is a folder that holds a release of ours and nothing else: only that may be deleted."""
     if place.is_symlink() or not place.is_dir() or not _is_release(place):

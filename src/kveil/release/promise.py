@@ -41,15 +41,15 @@ def _is_plain(data: Any) -> bool:
         return False
     known = data.get("relation") in get_args(Relation) and data.get("trust") in get_args(Trust)
     texts = [*_list(data, "assumptions"), *_list(data, "reasons")]
-    return known and all(type(text) is str for text in texts) and all(map(_is_plain_charge, _list(data, "charges")))
+    charges, draws = _list(data, "charges"), _list(data, "draws") if "draws" in data else []  # draws came later
+    known &= all(_is_plain_charge(charge) and charge["times"] <= MOST_TIMES for charge in charges)
+    return known and all(type(text) is str for text in texts) and all(map(_is_plain_charge, draws))
 
 
 def _is_plain_charge(charge: Any) -> bool:
     if not isinstance(charge, dict) or charge.get("mechanism") not in get_args(Mechanism):
         return False
     if not all(type(charge.get(key)) in types for key, types in TYPES.items()):
-        return False
-    if not 1 <= charge["times"] <= MOST_TIMES:
         return False
     losses = [charge.get(key) for key in ("epsilon", "rho", "delta")]
     return all(loss is None or (isinstance(loss, str) and FRACTION.fullmatch(loss)) for loss in losses)

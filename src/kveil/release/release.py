@@ -98,7 +98,10 @@ class Release:
         return answers.labels(self._rows(X), self.centers, domain, answers.scaling_of(self.parameters))
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Distances of every row, clipped to the domain, to every centre. Not private."""
+        """Distances of every row, clipped to the domain, to every centre, exactly as the fitted model answers. Not private.
+
+        In the units of the data; with scaling="bounds" in half-widths of the bounds.
+        """
         domain = self.domain()
         return answers.distances(self._rows(X), self.centers, domain, answers.scaling_of(self.parameters))
 

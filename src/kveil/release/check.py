@@ -1,0 +1,117 @@
+"""Whether what a release says of itself agrees: its parameters, its guarantee, the draws that were paid for, its receipt.
+
+Each is only as good as whoever wrote it, and none is a signature. But a release that was saved anew with another epsilon in
+one place says something else in the others.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from fractions import Fraction
+from os import PathLike
+from typing import Any
+
+from kveil.errors import KveilError, ReleaseError
+from kveil.kernel.loss import Charge, floor_delta, floor_epsilon, zcdp_epsilon, zcdp_rho
+from kveil.release.folder import files_of, load
+from kveil.release.release import Release
+
+LEAST = 0.99  # of a budget: what a fit spends of it, up to rounding
+ROUNDED = 1e-5  # relative; draws in notes, as older versions wrote them, have six digits
+OLD_DRAW = re.compile(
+    r"drawn: .*: ([a-z-]+), (l1|l2|range) sensitivity [0-9]+, ([0-9]+) x (epsilon|rho) ([0-9.e+-]+)(?:, delta [0-9.e+-]+)?"
+)
+
+
+def check_release(path: str | PathLike[str]) -> Release:
+    """The release at `path`, if it has a valid guarantee, agrees with itself, and is alone in its folder."""
+    release = load(path)
+    if release.guarantee.route == "none" or not release.guarantee.valid:
+        raise ReleaseError("this release has no valid guarantee. Do not let it leave the house.")
+    found = [*disagreements(release), *strangers(path)]
+    if found:
+        raise ReleaseError(f"{'; '.join(found)}. Do not rely on this release. Take a fresh copy from whoever made it.")
+    return release
+
+
+def strangers(path: str | PathLike[str]) -> list[str]:
+    """What lies in the folder of a release and is no part of it."""
+    others = sorted(set(os.listdir(path)) - files_of(path))
+    return [f"the folder also holds {', '.join(map(ascii, others))}, which no promise covers"] if others else []
+
+
+def disagreements(release: Release) -> list[str]:
+    """Sentences that say which parts of a release contradict each other; none if it agrees with itself."""
+    return [*_against_parameters(release), *_against_draws(release), *_against_receipt(release)]
+
+
+def _against_parameters(release: Release) -> list[str]:
+    promise, told = release.guarantee, release.parameters
+    found = []
+    if not _is_epsilon(release, told.get("epsilon")):
+        found.append(f"its guarantee says epsilon {promise.epsilon:.6g} and its parameters {told.get('epsilon')!r}")
+    if promise.delta and not _is_delta(promise.delta, told.get("delta", promise.delta)):
+        found.append(f"its guarantee says delta {promise.delta:.6g} and its parameters {told.get('delta')!r}")
+    if told.get("relation", promise.relation) != promise.relation:
+        found.append(f"its guarantee says relation {promise.relation} and its parameters {told['relation']!r}")
+    return found
+
+
+def _is_epsilon(release: Release, told: Any) -> bool:
+    """Whether a fit that was asked for epsilon `told` promises what this one does: that, less what rounding takes."""
+    promise = release.guarantee
+    try:
+        asked = floor_epsilon(float(told))
+        least = float(asked)
+        if promise.route == "zcdp":
+            least = zcdp_epsilon(zcdp_rho(asked, Fraction(promise.delta)), Fraction(promise.delta))
+    except (KveilError, TypeError, ValueError, ArithmeticError):
+        return False
+    return LEAST * least <= promise.epsilon <= float(asked) * (1 + 1e-9)
+
+
+def _is_delta(promised: float, told: Any) -> bool:
+    try:
+        return math.isclose(promised, floor_delta(float(told)), rel_tol=1e-9)
+    except (KveilError, TypeError, ValueError, ArithmeticError):
+        return False
+
+
+def _against_draws(release: Release) -> list[str]:
+    """What was drawn from a budget that was split must add up to that budget."""
+    charges = [charge for charge in release.guarantee.charges if charge.mechanism == "given"]
+    if not charges:
+        return []
+    draws, slack = (release.guarantee.draws, 0.0) if release.guarantee.draws else (_from_notes(release.notes), ROUNDED)
+    if not draws:
+        return ["its guarantee rests on one charge for all draws, and no draw is listed, so nothing can be added up"]
+    is_pure = all(charge.pure() is not None for charge in charges)
+    paid, drawn = (float(sum((c.pure() if is_pure else c.zcdp()) or 0 for c in part)) for part in (charges, draws))
+    if LEAST * paid <= drawn <= paid * (1 + slack):
+        return []
+    unit = "epsilon" if is_pure else "rho"
+    return [f"its guarantee says that {unit} {paid:.6g} was split over its draws, and they add up to {drawn:.6g}"]
+
+
+def _against_receipt(release: Release) -> list[str]:
+    promise, told = release.guarantee, release.receipt["charges"]
+    if promise.trust not in ("curator", "stream"):  # a party answers several charges at once; a device draws one report
+        return []
+    draws = sum(charge.times for charge in promise.draws or _from_notes(release.notes) or promise.charges)
+    return [] if told == draws else [f"its receipt says {told} draws of noise and its guarantee lists {draws}"]
+
+
+def _from_notes(notes: tuple[str, ...]) -> tuple[Charge, ...]:
+    """The draws of a release that an older version saved, which listed them as notes."""
+    found: list[Any] = [match.groups() for note in notes if (match := OLD_DRAW.fullmatch(note))]
+    try:
+        return tuple(_old_draw(*groups) for groups in found)
+    except (KveilError, ValueError, ArithmeticError):
+        return ()
+
+
+def _old_draw(mechanism: Any, norm: Any, times: str, loss: str, size: str) -> Charge:
+    sizes: dict[str, Any] = {loss: Fraction(size)}
+    return Charge(mechanism, "", 1, norm, times=int(times), **sizes)
