@@ -20,7 +20,7 @@ from kveil.collect import canonical
 from kveil.collect.campaign import Campaign, Result, forecast, promise, protocol_of
 from kveil.collect.decode import CHUNK, StoredAnswers
 from kveil.collect.keys import SigningKey
-from kveil.collect.manifest import COHORTS, FIRST, Header, Manifest, Signed
+from kveil.collect.manifest import COHORTS, FIRST, MOST_DAYS_AHEAD, Header, Manifest, Signed
 from kveil.collect.queries import Outcome, Round
 from kveil.collect.report import Report
 from kveil.collect.storage import Row, Storage, StoredRound
@@ -213,6 +213,10 @@ class Collector:
             raise InvalidType("a round begins and ends on days: pass datetime.date objects, not text and not times.")
         if last < first or last < self._clock().date():
             raise InvalidValue(f"a round from {first} to {last} is over before a device can answer. Pass a later last day.")
+        if (last - self._clock().date()).days > MOST_DAYS_AHEAD:
+            raise InvalidValue(
+                f"a round until {last} ends more than {MOST_DAYS_AHEAD} days ahead, and devices refuse it. Pass an earlier day."
+            )
 
     def _signing_key(self) -> SigningKey:
         if self._key is None:
