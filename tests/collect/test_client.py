@@ -326,7 +326,7 @@ def test_rows_of_the_ledger_are_neither_changed_nor_deleted(signed, tmp_path):
         "DELETE FROM spend", "UPDATE spend SET eps_num=0", "UPDATE spend SET report_blob=x'00'",
         "UPDATE spend SET day='2000-01-01'", "INSERT OR REPLACE INTO spend SELECT * FROM spend",
         "UPDATE device SET quiet_until='2000-01-01'", "DELETE FROM device",
-        "INSERT INTO spend SELECT 9, device, campaign, 2, mode, 1, 1, 'x', x'00', day, send_at, 1, covers, state, seal FROM spend",
+        "INSERT INTO spend SELECT 9, device, campaign, 2, mode, 1, 1, 'x', x'', day, send_at, 1, covers, state, seal FROM spend",
         "UPDATE spend SET state='prepared'", "UPDATE device SET secret=x'00'",
     ]  # fmt: skip
     for attack in attacks:
