@@ -138,7 +138,7 @@ class LocalClient:
     def remaining(self) -> Fraction:
         """Epsilon that may be spent today."""
         book = self._ledger.book()
-        return book.left(self.cap, book.today(self._day()))
+        return max(Fraction(0), book.left(self.cap, book.today(self._day())))
 
     @property
     def key(self) -> str:
