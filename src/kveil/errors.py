@@ -64,6 +64,12 @@ class FederationError(KveilError):
     """Parties do not answer, refuse, or do not fit together. What was drawn before stays charged at its party."""
 
 
+class StorageUnavailable(KveilError):
+    """A collector's storage is locked, full or out of reach. This step was undone: try it again. A service answers 503."""
+
+    status = 503
+
+
 class MissingExtra(KveilError, ImportError):
     """An optional dependency is needed and not installed."""
 

@@ -59,16 +59,19 @@ def run(script, *arguments):
 
 
 DEVICE = """
-STEPS = ["before BEGIN", "before INSERT", "after INSERT", "before COMMIT", "after COMMIT", "after sending", "before UPDATE"]
+STEPS = ["before BEGIN IMMEDIATE", "before INSERT INTO", "after INSERT INTO", "after UPDATE device", "before COMMIT",
+         "after COMMIT", "after sending", "before UPDATE spend", "after UPDATE spend"]
 signed = make_collector().open(make_campaign(), *OPEN)
 
 class Watched(sqlite3.Connection):
-    reach = staticmethod(lambda name: None)
+    reach, begun = staticmethod(lambda name: None), ""
     def execute(self, sql, *args):
-        word = sql.split()[0]
-        self.reach("before " + word)
+        words = " ".join(sql.split()[:2])
+        self.begun = words if words.startswith("BEGIN") else self.begun
+        words += " of reading" * (words == "COMMIT" and self.begun == "BEGIN")
+        self.reach("before " + words)
         result = super().execute(sql, *args)
-        self.reach("after " + word)
+        self.reach("after " + words)
         return result
 
 connect = sqlite3.connect
@@ -111,11 +114,11 @@ for step in STEPS:
 
 def test_a_device_killed_at_any_step_sends_the_same_bytes_again_or_has_sent_nothing(tmp_path):
     steps = run(DEVICE, tmp_path)
-    assert len(steps) == 7
+    assert len(steps) == 9
     for told in steps:
         assert "reached" in told["said"], told["step"]
         sent = [line.split()[1] for line in told["said"] if line.startswith("sent")]
-        is_durable = told["step"] in ("after COMMIT", "after sending", "before UPDATE")
+        is_durable = told["step"] in ("after COMMIT", "after sending", "before UPDATE spend", "after UPDATE spend")
         assert len(told["rows"]) == is_durable, told["step"]
         assert sent in ([], told["rows"]), "nothing leaves that is not stored"
         assert told["now"] == [told["again"]]

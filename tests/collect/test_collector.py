@@ -3,10 +3,12 @@
 import dataclasses
 import json
 import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime, timedelta, timezone
 
 import numpy as np
 import pytest
-from campaigns import KEY, OPEN, make_campaign, make_collector, make_device, noon
+from campaigns import KEY, OPEN, Unread, make_campaign, make_collector, make_device, noon
 
 from kveil import Ledger, testing
 from kveil.collect.answers import Drawn
@@ -18,7 +20,7 @@ from kveil.collect.manifest import MOST_WITNESSES, Manifest, Signed
 from kveil.collect.rehearse import rehearse
 from kveil.collect.report import Report, seeds
 from kveil.collect.storage import Checkpoint
-from kveil.errors import InvalidType, InvalidValue
+from kveil.errors import InvalidType, InvalidValue, StorageUnavailable
 
 
 def a_report(place=0, query=0, index=0):
@@ -199,6 +201,109 @@ def test_a_round_waits_for_the_reports_that_its_manifest_promises(collector):
         collector.close(campaign)
     assert collector.submit(signed.hash, a_report(2)) is Status.NEW, "it is open still"
     collector.close(campaign)
+
+
+def test_a_round_that_missed_its_reports_ends_the_campaign_once_its_days_are_over(tmp_path):
+    place, now = tmp_path / "collector.db", [datetime(2030, 1, 31, 23, 59, tzinfo=UTC)]
+    with Collector(place, key=KEY, clock=lambda: now[0]) as collector:
+        first = collector.open(make_campaign(min_reports=40, protocol="refine"), *OPEN)
+        (campaign,) = collector.campaigns()
+        for person in range(17):
+            collector.submit(first.hash, a_report(person))
+        with pytest.raises(InvalidValue, match="until its last day, 2030-01-31"):
+            collector.close(campaign)
+        now[0] = datetime(2030, 2, 1, 8, tzinfo=timezone(timedelta(hours=13)))  # 31 January in UTC
+        with pytest.raises(InvalidValue, match="last day"):
+            collector.close(campaign)
+        assert collector.state(campaign) == (1, "open")
+        now[0] = datetime(2030, 2, 1, tzinfo=UTC)
+        collector.close(campaign)
+        collector.close(campaign)
+    with Collector(place, key=KEY, clock=lambda: now[0]) as collector:
+        assert collector.state(campaign) == (1, "ended: too few reports")
+        for step in (collector.next_manifest, collector.result):
+            with pytest.raises(InvalidValue, match="ended: too few reports") as told:
+                step(campaign)
+            assert "17" not in str(told.value), "how many there were stays inside"
+        assert collector.manifests(campaign) == [first], "no device is asked again"
+        assert collector.submit(first.hash, a_report(99)) is Status.CLOSED
+        assert collector.submit(first.hash, a_report(1)) is Status.SAME
+        assert make_device(clock=lambda: now[0]).answer([first], Unread()).why == "not now"
+
+
+def test_a_round_with_enough_reports_is_closed_after_its_days_as_before_them(tmp_path):
+    with Collector(tmp_path / "collector.db", key=KEY, clock=noon()) as collector:
+        first = collector.open(make_campaign(min_reports=2), *OPEN)
+        (campaign,) = collector.campaigns()
+        collector.submit_many(first.hash, [a_report(1), a_report(2)])
+    with Collector(tmp_path / "collector.db", key=KEY, clock=noon(month=3)) as collector:
+        collector.close(campaign)
+        assert collector.state(campaign) == (1, "closed")
+        assert collector.next_manifest(campaign) is None
+        assert collector.state(campaign) == (1, "done")
+
+
+def test_a_locked_storage_is_said_in_words_and_what_is_sent_again_is_stored_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("kveil.collect.storage.PATIENCE", 1)
+    with make_collector(tmp_path / "collector.db") as collector:
+        signed = collector.open(make_campaign(), *OPEN)
+        (campaign,) = collector.campaigns()
+        with closing(sqlite3.connect(tmp_path / "collector.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            steps = [
+                lambda: collector.submit(signed.hash, a_report(1)), lambda: collector.close(campaign),
+                lambda: collector.open(make_campaign(name="other"), *OPEN),
+            ]  # fmt: skip
+            for step in steps:
+                with pytest.raises(StorageUnavailable, match="locked, full") as told:
+                    step()
+                assert told.value.status == 503
+                assert told.value.__cause__ is None
+                assert told.value.__suppress_context__, "a traceback would quote what was to be stored"
+        assert stored(collector) == []
+        assert collector.submit(signed.hash, a_report(1)) is Status.NEW
+        assert collector.submit(signed.hash, a_report(1)) is Status.SAME
+        assert len(stored(collector)) == 1
+        collector.close(campaign)
+        with closing(sqlite3.connect(tmp_path / "collector.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StorageUnavailable):
+                collector.next_manifest(campaign)
+        assert collector.state(campaign) == (1, "closed")
+        assert collector.next_manifest(campaign) is None
+        assert collector.result(campaign).reports == ((1,),)
+
+
+def test_a_full_disk_loses_no_report_and_counts_none_twice(tmp_path):
+    """Batches until nothing fits; then there is room again, and all of them are sent once more."""
+    with make_collector(tmp_path / "collector.db", chunk=100) as collector:
+        signed = collector.open(make_campaign(n=3000), *OPEN)
+        (campaign,) = collector.campaigns()
+        limit(collector, 3)
+        batches = [[a_report(place, index=place % 4) for place in range(start, start + 300)] for start in range(0, 3000, 300)]
+        taken, refused = [], []
+        for batch in batches:
+            try:
+                assert set(collector.submit_many(signed.hash, batch)) == {Status.NEW}
+                taken.append(batch)
+            except StorageUnavailable:
+                refused.append(batch)
+        assert taken
+        assert refused
+        assert len(stored(collector)) == 300 * len(taken), "a batch is stored as a whole or not at all"
+        limit(collector, 10_000)
+        assert {status for batch in taken for status in collector.submit_many(signed.hash, batch)} == {Status.SAME}
+        assert {status for batch in refused for status in collector.submit_many(signed.hash, batch)} == {Status.NEW}
+        collector.close(campaign)
+        assert collector.next_manifest(campaign) is None
+        assert collector.result(campaign).reports == ((3000,),)
+
+
+def limit(collector, pages):
+    """Let the storage grow by so many pages and no further, as a disk that is nearly full does."""
+    with collector._storage._reading() as db:
+        n_pages = db.exec_driver_sql("PRAGMA page_count").scalar()
+        assert db.exec_driver_sql(f"PRAGMA max_page_count={n_pages + pages}").scalar() == n_pages + pages
 
 
 def test_steps_out_of_order_are_refused_and_change_nothing(collector, signed):

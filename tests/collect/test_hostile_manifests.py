@@ -63,6 +63,9 @@ REFUSED = {
     "an unknown mode": put("every_day", *PRIVACY, "mode"),
     "all rounds without their epsilons": put("all_rounds", *PRIVACY, "mode"),
     "eps_rounds add up to more": both(put("all_rounds", *PRIVACY, "mode"), put(["2"], *PRIVACY, "eps_rounds")),
+    "eps_rounds that each fit and add up to more": both(
+        put("all_rounds", *PRIVACY, "mode"), put(["1", "1/2"], *PRIVACY, "eps_rounds"), put([[0, 65535]] * 2, "header", "cohorts")
+    ),
     "eps_rounds in the wrong mode": put(["1"], *PRIVACY, "eps_rounds"),
     "eps_rounds for other rounds": both(put("all_rounds", *PRIVACY, "mode"), put(["1/2", "1/2"], *PRIVACY, "eps_rounds")),
     "a future schema": put("kveil.local/2", "header", "schema"),

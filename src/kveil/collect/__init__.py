@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from kveil.collect.collector import Collector, Status
     from kveil.collect.forecast import plan
     from kveil.collect.keys import Rotation, SigningKey
-    from kveil.collect.ledger import LedgerFile
+    from kveil.collect.ledger_file import LedgerFile
     from kveil.collect.manifest import Signed
 
 _HOMES = {
     "Campaign": "campaign",
     "Collector": "collector",
-    "LedgerFile": "ledger",
+    "LedgerFile": "ledger_file",
     "LocalClient": "client",
     "Refusal": "client",
     "Result": "campaign",

@@ -37,7 +37,7 @@ class Campaign:
         "lae-paper", "lma") runs it all the same.
     mode: "one_round", everyone answers once with all of epsilon; or "all_rounds", everyone in every round with an equal part of
         it, which is noisier.
-    min_reports: a round with fewer cannot be closed.
+    min_reports: a round with fewer is not decoded: once its days are over, closing it ends the campaign.
 
     Terms that no device could be asked under are refused here, and too few people by `plan().check()` and `Collector.open`.
     """

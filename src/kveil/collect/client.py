@@ -16,10 +16,12 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from kveil.collect import device
+from kveil.collect.book import Change, Spend
 from kveil.collect.encoding import into_domain
 from kveil.collect.keys import Rotation, is_key, require_signatures
-from kveil.collect.ledger import DeviceLedger, LedgerFile, Spend
-from kveil.collect.manifest import Header, Manifest, Signed, verified
+from kveil.collect.ledger import DeviceLedger
+from kveil.collect.ledger_file import LedgerFile
+from kveil.collect.manifest import MOST_DAYS_AHEAD, Header, Manifest, Signed, verified
 from kveil.collect.queries import MOST_COLUMNS, Floats, Query, whole
 from kveil.collect.report import ID_BYTES, Report, seed
 from kveil.errors import BudgetError, InvalidType, InvalidValue, KveilError, ManifestError
@@ -50,9 +52,10 @@ class LocalClient:
     Private:      the point.  Public: that and when the device answers, its cohort and sub-query, and all parameters.
     Neighbours:   any two points of the same person.
     Sensitivity:  see `kernel.response.subset_select`: the point only decides which values a report prefers.
-    Cost:         epsilon of the manifest, once a campaign, on the ledger before a report leaves; at most `cap` in 365 days.
-    Not covered:  who sends, from where and when; running time; a ledger file that is copied, restored or edited; a clock that
-                  runs ahead, by which what was spent seems older than it is.
+    Cost:         epsilon of the round, on the ledger before a report leaves; at most `cap` in any 365 days (`collect.book`).
+                  A campaign is begun only if all of its epsilon fits, and a later round that no longer fits is refused.
+    Not covered:  who sends, from where and when; running time; a ledger file that is copied, restored or edited; a report that
+                  is sent after its `send_at`; a clock that runs ahead, by which what was spent seems older than it is.
 
     key: the collector's public key, pinned: shipped with the application or given out of band.
     witnesses: keys that must have signed every manifest too, so that all devices are shown the same one.
@@ -108,8 +111,6 @@ class LocalClient:
                 spend, is_new = self._paid(manifest, domain, point)
                 if is_new:
                     self._ledger.insert(db, spend)
-            if is_new:
-                self._ledger.file.settle()
             return spend.report
         except _Refused as no:
             return no.refusal
@@ -137,20 +138,17 @@ class LocalClient:
     def remaining(self) -> Fraction:
         """Epsilon that may be spent today."""
         book = self._ledger.book()
-        return book.left(self.cap, book.today(self._day()))
+        return max(Fraction(0), book.left(self.cap, book.today(self._day())))
 
     @property
     def key(self) -> str:
         """The key that is trusted now: the pinned one, or what has followed it."""
-        now = self._key
-        for _, old, new in self._ledger.rotations():
-            now = new if old == now else now
-        return now
+        return self._ledger.book().key(self._key)
 
     def rotate(self, statement: Rotation) -> None:
         """Trust a new key, if the old one and the new one say so. A campaign that is under way keeps its key and ends here."""
         new, serial = statement.verified(old := self.key)
-        self._ledger.rotate(serial, old, new)
+        self._ledger.rotate(Change(serial, old, new))
 
     def close(self) -> None:
         """Close the ledger's file, for everyone who shares it."""
@@ -170,10 +168,16 @@ class LocalClient:
     def _checked(self, chain: Sequence[Signed]) -> tuple[Manifest, Ball]:
         """Everything that can be refused without a lock on the ledger; the point is not here, so it cannot matter."""
         listed = list(chain) if isinstance(chain, Sequence) else []  # one manifest that is in no list is refused in words, too
-        manifest = verified(listed, self.key, self.witnesses)[-1]
-        header, today = manifest.header, self._ledger.book().today(self._day())
+        book = self._ledger.book()
+        manifest = verified(listed, book.key(self._key), self.witnesses)[-1]
+        header, today = manifest.header, book.today(self._day())
         if header.n_columns != self.n_features:
             raise ManifestError("the campaign asks for points of another number of features than this device has.")
+        if (manifest.not_after - today).days > MOST_DAYS_AHEAD:
+            raise ManifestError(
+                f"the round is open until {manifest.not_after}, and no device answers a round that ends more than "
+                f"{MOST_DAYS_AHEAD} days ahead: its report might leave years from now. Nothing was charged."
+            )
         if not manifest.not_before <= today <= manifest.not_after:
             when = f"from {manifest.not_before} to {manifest.not_after}"
             raise _Refused("not now", f"the round is open {when}. Nothing was charged.")
@@ -191,11 +195,10 @@ class LocalClient:
             raise _Refused("answered", "this device has had its one say in this campaign (or round). Nothing was charged.")
         if kept is not None:
             return kept, False
-        cost = book.cost(header.campaign, header.epsilon, today)
-        book.check(cost, self.cap, today)
+        book.check(header.campaign, manifest.epsilon, header.epsilon, self.cap, today)
         send_at = self._moment(manifest.not_after)
         report, secure = _drawn(manifest, domain, point)
-        terms = (header.campaign, manifest.number, header.mode, cost, manifest.hash)
+        terms = (header.campaign, manifest.number, header.mode, manifest.epsilon, manifest.hash)
         return Spend(*terms, report, "prepared", today, send_at, secure), True
 
     def _moment(self, last: date) -> datetime:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum
 from math import isfinite, log, sqrt
-from typing import Any, Literal, Self
+from typing import Any, Final, Literal, Self
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from kveil.collect import canonical
 from kveil.collect.campaign import Campaign, Result, forecast, promise, protocol_of
 from kveil.collect.decode import CHUNK, StoredAnswers
 from kveil.collect.keys import SigningKey
-from kveil.collect.manifest import COHORTS, FIRST, Header, Manifest, Signed
+from kveil.collect.manifest import COHORTS, FIRST, MOST_DAYS_AHEAD, Header, Manifest, Signed
 from kveil.collect.queries import Outcome, Round
 from kveil.collect.report import Report
 from kveil.collect.storage import Row, Storage, StoredRound
@@ -28,6 +28,7 @@ from kveil.errors import InvalidType, InvalidValue
 from kveil.kernel.loss import response_weights
 
 MOST_AT_ONCE = 10_000
+TOO_FEW: Final = "ended: too few reports"  # in the place of a result: nothing was decoded, and no round follows
 
 
 class Status(Enum):
@@ -43,6 +44,9 @@ class Status(Enum):
     @property
     def is_stored(self) -> bool:
         return self in (Status.NEW, Status.SAME)
+
+
+State = Literal["open", "closed", "done", "ended: too few reports"]
 
 
 class Collector:
@@ -102,7 +106,10 @@ class Collector:
                 return signed
 
     def submit(self, manifest_hash: str, report: bytes) -> Status:
-        """Take in one report. When this says that it is stored, it is on the disk."""
+        """Take in one report. When this says that it is stored, it is on the disk.
+
+        `StorageUnavailable` (503): the disk is full, say, and it is not to be relied on. Sent again, it is stored once.
+        """
         return self.submit_many(manifest_hash, [report])[0]
 
     def submit_many(self, manifest_hash: str, reports: Sequence[bytes]) -> list[Status]:
@@ -113,7 +120,7 @@ class Collector:
         if asked is None:
             return [Status.UNKNOWN] * len(reports)
         rows = [_read(report, *asked) for report in reports]
-        before, after = self._storage.insert(asked[0], [row for row in rows if row is not None], self._clock().date())
+        before, after = self._storage.insert(asked[0], [row for row in rows if row is not None], self._today())
         seen: set[bytes] = set(before)
         statuses = []
         for row in rows:
@@ -121,18 +128,28 @@ class Collector:
             seen |= set() if row is None else {row.report_id}
         return statuses
 
-    def state(self, campaign: str) -> tuple[int, Literal["open", "closed", "done"]]:
-        """The last round, and whether it takes reports, waits for `next_manifest`, or was the end."""
+    def state(self, campaign: str) -> tuple[int, State]:
+        """The last round, and whether it takes reports, waits for `next_manifest`, or was the end: with a result, or without."""
         last = self._rounds(campaign)[-1]
-        return last.number, "open" if last.state == "open" else "closed" if last.state == "closed" else "done"
+        if last.state in ("open", "closed"):
+            return last.number, "open" if last.state == "open" else "closed"
+        return last.number, TOO_FEW if self._storage.result(campaign) == TOO_FEW else "done"
 
     def close(self, campaign: str) -> None:
-        """End the round that is open: no report comes in any more. Closing twice is closing once."""
+        """End the round that is open: no report comes in any more. Closing twice is closing once.
+
+        A round with fewer reports than `min_reports` stays open until its days are over. Closed after them it ends the campaign:
+        nothing is decoded, nobody is asked again, and `state` says "ended: too few reports".
+        """
         last = self._rounds(campaign)[-1]
-        if last.state == "open" and not self._storage.close(last.id, _manifest(last).min_reports):
+        if last.state != "open":
+            return
+        manifest = _manifest(last)
+        is_over = self._today() > manifest.not_after
+        if not self._storage.close(last.id, manifest.min_reports, TOO_FEW if is_over else None):
             raise InvalidValue(
-                "the round has fewer reports than its manifest promises to wait for (min_reports). Leave it open longer; if its "
-                "days are over, only a new campaign helps."
+                "the round has fewer reports than its manifest promises to wait for (min_reports). Leave it open until its last "
+                f"day, {manifest.not_after}; closed after that with too few, it ends the campaign without a result."
             )
 
     def next_manifest(self, campaign: str, not_before: date | None = None, not_after: date | None = None) -> Signed | None:
@@ -149,8 +166,9 @@ class Collector:
                 "they final."
             )
         if done.state == "decoded":
+            self._check_outcome(self._storage.result(campaign))
             return None
-        first = self._clock().date() if not_before is None else not_before
+        first = self._today() if not_before is None else not_before
         dates = (first, first + timedelta(days=30) if not_after is None and isinstance(first, date) else not_after)
         if done.number < manifest.header.n_rounds:  # after the last round nobody is asked again
             self._check_dates(*dates)
@@ -166,6 +184,7 @@ class Collector:
     def result(self, campaign: str) -> Result:
         """What the campaign found, once `next_manifest` has said that no round follows."""
         text = self._storage.result(campaign)
+        self._check_outcome(text)
         if text is None:
             self._rounds(campaign)  # says so if there is no such campaign
             raise InvalidValue("this campaign has no result yet: close each round, and ask for the next until there is none.")
@@ -211,8 +230,23 @@ class Collector:
         """Before anything is computed: dates on which nobody could answer would be signed for ever."""
         if not all(isinstance(day, date) and not isinstance(day, datetime) for day in (first, last)):
             raise InvalidType("a round begins and ends on days: pass datetime.date objects, not text and not times.")
-        if last < first or last < self._clock().date():
+        if last < first or last < self._today():
             raise InvalidValue(f"a round from {first} to {last} is over before a device can answer. Pass a later last day.")
+        if (last - self._today()).days > MOST_DAYS_AHEAD:
+            raise InvalidValue(
+                f"a round until {last} ends more than {MOST_DAYS_AHEAD} days ahead, and devices refuse it. Pass an earlier day."
+            )
+
+    def _check_outcome(self, text: str | None) -> None:
+        if text == TOO_FEW:
+            raise InvalidValue(
+                "this campaign has ended: too few reports (min_reports of its manifest). Nothing was decoded, no round follows, "
+                "and what devices have spent stays spent. Open a new campaign, for fewer people or for longer."
+            )
+
+    def _today(self) -> date:
+        """Days are counted in UTC, as manifests and devices do."""
+        return self._clock().astimezone(UTC).date()
 
     def _signing_key(self) -> SigningKey:
         if self._key is None:

@@ -30,6 +30,7 @@ SCHEMA = "kveil.local/1"
 FIRST = "0" * 64  # what comes before round 1
 COHORTS, MOST_ROUNDS, MOST_WITNESSES = 2**16, 64, 32
 MOST_NAME, LEAST_RADIUS = 200, 2.0**-40
+MOST_DAYS_AHEAD = 365  # that a round may end, counted from the day on which it is published or answered
 MOST_NUMBERS = 2**26  # of the codebook that a device makes for a vector: about a second
 HEADER = {"cohorts", "domain", "k", "key", "method", "n", "name", "privacy", "report_bytes", "schema"}
 BODY = {"campaign", "header", "min_reports", "not_after", "not_before", "prev", "queries", "round"}

@@ -15,13 +15,14 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kveil.errors import InvalidType, InvalidValue, MissingExtra
+from kveil.errors import InvalidType, InvalidValue, MissingExtra, StorageUnavailable
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 VERSION = 1
 MOST_PARAMETERS = 500  # of one statement
+PATIENCE = 30_000  # milliseconds to wait for another writer
 
 
 class StoredRound(NamedTuple):
@@ -66,7 +67,7 @@ class Storage:
             self._engine = _engine(self._sql, os.fspath(place))
             with self._writing() as db:
                 fits = not self._is_foreign(db) and self._made(db) == [VERSION]
-        except (self._sql.exc.SQLAlchemyError, ImportError):  # the driver of another engine may be missing
+        except (self._sql.exc.SQLAlchemyError, StorageUnavailable, ImportError):  # the driver of another engine may be missing
             fits = False
         if not fits:
             name = "this" if "://" in os.fspath(place) else repr(os.fspath(place))  # a URL may hold a password
@@ -109,16 +110,23 @@ class Storage:
             db.execute(self._insert(db)(self._tables.report).on_conflict_do_nothing(), values)
             return before, self._rows(db, rounds, rows)
 
-    def close(self, round_id: int, least: int) -> bool:
-        """From open to closed, if at least so many reports are there: no insert can come after."""
+    def close(self, round_id: int, least: int, end: str | None) -> bool:
+        """From open to closed, if at least so many reports are there: no insert can come after.
+
+        With fewer the campaign has ended, with `end` in the place of its result; False if it is None and nothing was done.
+        """
         table = self._tables.round
         with self._writing() as db:
-            db.execute(self._select("round", "state", id=round_id).with_for_update())
+            state = db.execute(self._select("round", "state", id=round_id).with_for_update()).scalar_one()
             count = self._sql.select(self._sql.func.count()).where(self._tables.report.c.round_id == round_id)
-            if db.execute(count).scalar_one() < least:
-                return False
-            db.execute(table.update().where(table.c.id == round_id, table.c.state == "open").values(state="closed"))
-        return True
+            if state != "open":
+                return True
+            if db.execute(count).scalar_one() >= least:
+                db.execute(table.update().where(table.c.id == round_id).values(state="closed"))
+                return True
+            if end is not None:
+                self._finish(db, round_id, end)
+        return end is not None
 
     def received(self, round_id: int) -> dict[int, int]:
         """Reports of each query."""
@@ -160,8 +168,7 @@ class Storage:
     def add_result(self, done: int, result: str) -> None:
         """The round `done` is decoded and the campaign has ended, in one step."""
         with self._writing() as db:
-            self._decoded(db, done)
-            db.execute(self._tables.result.insert().values(round_id=done, result=result))
+            self._finish(db, done, result)
 
     def sign(self, round_id: int, before: bytes, signed: bytes) -> bool:
         """Keep a manifest with more signatures, if it is still what it was `before`."""
@@ -193,6 +200,10 @@ class Storage:
             db.execute(self._tables.collector.insert().values(version=VERSION))
         return list(db.execute(asked).scalars())
 
+    def _finish(self, db: Connection, round_id: int, result: str) -> None:
+        self._decoded(db, round_id)
+        db.execute(self._tables.result.insert().values(round_id=round_id, result=result))
+
     def _decoded(self, db: Connection, round_id: int | None) -> None:
         table = self._tables.round
         db.execute(table.update().where(table.c.id == round_id).values(state="decoded"))
@@ -218,18 +229,28 @@ class Storage:
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
+        with self._errors_in_words(), self._engine.execution_options(kveil_writes=True).begin() as db:
+            yield db
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with self._errors_in_words(), self._engine.connect() as db:
+            yield db
+
+    @contextmanager
+    def _errors_in_words(self) -> Iterator[None]:
+        """Errors of a database quote statements and what was to be stored, so none of them leaves here."""
         try:
-            with self._engine.execution_options(kveil_writes=True).begin() as db:
-                yield db
+            yield
         except self._sql.exc.IntegrityError:
             raise InvalidValue(
                 "another process was quicker with this very step: see what is there now. Nothing was stored."
             ) from None
-
-    @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        with self._engine.connect() as db:
-            yield db
+        except (self._sql.exc.DBAPIError, self._sql.exc.TimeoutError):
+            raise StorageUnavailable(
+                "the collector's storage is locked, full, damaged or out of reach. Nothing of this step is relied on: make room, "
+                "or wait, and try it again. A report that is sent again is stored once."
+            ) from None
 
 
 def _engine(sql: Any, place: str) -> Engine:
@@ -242,7 +263,7 @@ def _engine(sql: Any, place: str) -> Engine:
             db.isolation_level = None  # transactions begin where we say
             names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
             own = ["journal_mode=WAL"] if _is_own(names) else []  # which would stay with another's file
-            for setting in ("busy_timeout=30000", "synchronous=FULL", *own):
+            for setting in (f"busy_timeout={PATIENCE}", "synchronous=FULL", *own):
                 db.execute(f"PRAGMA {setting}")
 
         def begun(db: Any) -> None:
