@@ -14,7 +14,7 @@ from federate_tools import OwnNoise, message, mixture, opened, party
 
 from kveil import FederatedKMeans
 from kveil.errors import FederationError, InvalidValue
-from kveil.federate import Calling, InProcess, Keys, Logged, Lost, Receiving, call_in, calling, make_keys, serve
+from kveil.federate import Calling, InProcess, Keys, Logged, Lost, Receiving, call_in, calling, make_keys, receiving, serve
 from kveil.federate.client import CallFailed, Client
 from kveil.federate.coordinator import Coordinator
 from kveil.federate.messages import Reply
@@ -373,12 +373,16 @@ def test_a_coordinator_keeps_the_first_reply_and_gives_up_a_party_that_sends_oth
     assert link.ask({"north": request}, 5.0) == {"north": Lost("answered one request in two ways")}
 
 
-def test_a_request_that_was_given_up_is_withdrawn():
-    """A party that comes too late must not spend on it."""
-    link = ReceivingLink(["north"])
-    assert link.ask({"north": message(1, "cells", {})}, 0.01) == {"north": Lost("did not answer in time")}
-    link._is_over = True
-    assert link.respond("north", PATH, b"") == (204, b"")
+def test_a_late_party_does_not_spend_on_a_request_that_was_given_up(monkeypatch):
+    """A real party that calls in after the time was up is handed nothing, and its ledger stays as it was."""
+    monkeypatch.setattr(receiving, "LONG_POLL", 0.0)
+    held, link = opened(party()), ReceivingLink(["north"])
+    request = message(1, "cells", {"level": 2, "nodes": "all"})
+    assert link.ask({"north": request}, 0.0) == {"north": Lost("did not answer in time")}
+    status, waiting = link.respond("north", PATH, b"")
+    if waiting:
+        held.answer(waiting)
+    assert (status, waiting, held.ledger.charges()) == (204, b"", ())
 
 
 def receipts(link):
