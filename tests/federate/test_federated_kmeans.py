@@ -190,7 +190,7 @@ class Failing:
     def __init__(self, link, trouble):
         self.link, self.trouble, self.parties, self.asked = link, trouble, link.parties, 0
 
-    def ask(self, requests, timeout):
+    def ask(self, requests, timeout, largest=None):
         self.asked += 1
         replies = self.link.ask(requests, timeout)
         for name, (when, what) in self.trouble.items():

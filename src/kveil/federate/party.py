@@ -24,7 +24,8 @@ from kveil.errors import BudgetError, InvalidType, InvalidValue, KveilError, Led
 from kveil.federate.journal import Journal, Run
 from kveil.federate.kinds import EXACT, NOISY, QUESTIONS
 from kveil.federate.layout import layout_of
-from kveil.federate.messages import Reply, Request, VersionError
+from kveil.federate.limits import largest_request, of_request
+from kveil.federate.messages import Reply, Request, VersionError, kind_asked
 from kveil.federate.plan import ORDERED, STEPS, RunPlan
 from kveil.federate.policy import Policy
 from kveil.federate.promise import check_cost, noise_of
@@ -112,18 +113,23 @@ class Party:
     def close(self) -> None:
         self._journal.close()
 
+    @property
+    def largest_request(self) -> int:
+        """Bytes of the longest message that is read."""
+        return largest_request(self.layout, self.policy)
+
     def answer(self, request: bytes, coordinator: str | None = None) -> bytes | None:
         """The reply to a request, as bytes; None where the answer failed for a reason that may lie in the rows.
 
         The same bytes asked again get the same bytes back, also after a restart. `coordinator`: who asks, if the transport
         knows it.
         """
+        try:
+            asked = Request.from_bytes(request, of_request(kind_asked(request), self.layout, self.policy))
+        except KveilError as error:
+            code = "version" if isinstance(error, VersionError) else "payload"
+            return Reply(NOBODY, 0, self.name, digest(request), refused=code).to_bytes()
         with self._lock:
-            try:
-                asked = Request.from_bytes(request)
-            except KveilError as error:
-                code = "version" if isinstance(error, VersionError) else "payload"
-                return Reply(NOBODY, 0, self.name, digest(request), refused=code).to_bytes()
             log.info("party %s: run %s, message %d, %s", self.name, asked.run[:8], asked.seq, asked.kind)
             try:
                 return self._answer(asked, request, coordinator)
