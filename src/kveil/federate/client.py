@@ -22,6 +22,12 @@ CONNECT = 10.0  # seconds
 KEYS_ADVICE = "Use folders that one call of `kveil federate keys` made, and --mutual on both sides or on neither."
 
 
+ENDED = {  # by OpenSSL's code
+    9: "its certificate is not valid yet: are the clocks of both machines right?",
+    10: "its certificate has ended: it is renewed with `kveil federate renew`, over there",
+}
+
+
 class CallFailed(FederationError):
     """The peer could not be reached, broke off or has nothing to ask; the same bytes may be sent again."""
 
@@ -66,7 +72,7 @@ class Client:
                 answer = response.read() if length is not None and length <= largest else b""
         except (OSError, http.client.HTTPException) as error:
             self.close()
-            raise CallFailed(f"cannot be reached ({_why(error)})") from None
+            raise self._failed(error) from None
         if status == 413:
             raise TooLarge("takes no message of this size")
         if status in (200, 204) and length is not None and length <= largest:
@@ -84,7 +90,7 @@ class Client:
             self._connected(timeout)
         except OSError as error:
             self.close()
-            raise CallFailed(f"cannot be reached ({_why(error)})") from None
+            raise self._failed(error) from None
         return self.peer
 
     def close(self) -> None:
@@ -105,6 +111,12 @@ class Client:
             self._recognise(connection)
         self._connection.sock.settimeout(timeout)
         return self._connection
+
+    def _failed(self, error: Exception) -> CallFailed:
+        """What to say of a call that broke off. A peer that looks at our certificate ends the call without a word."""
+        if self._mutual and self._keys is not None and self._keys.has_ended():
+            return CallFailed("cannot be reached (the certificate of this side has ended: renew it with `kveil federate renew`)")
+        return CallFailed(f"cannot be reached ({_why(error)})")
 
     def _shown(self) -> dict[str, str]:
         """Who we are: by a token, inside TLS only; by name alone on this machine."""
@@ -144,6 +156,8 @@ def _cut(connection: socket.socket) -> None:
 
 def _why(error: Exception) -> str:
     """A few words for a log: what to look at first."""
+    if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code in ENDED:
+        return ENDED[error.verify_code]
     if isinstance(error, ssl.SSLCertVerificationError):
         return "its certificate is not in the folder of keys, or is for other --hosts"
     if isinstance(error, ConnectionRefusedError):
