@@ -1,9 +1,9 @@
 """Hostile messages and idle sockets: what they cost whoever reads them, and how long honest peers wait meanwhile.
 
 `python -m benchmarks hostile_messages`. A reader is a process of its own: a party that listens, a party that calls in, and
-coordinators of both kinds, in the middle of a question whose answers are as large as they come. It is sent messages of every shape,
-as long as it takes them; its peak memory is held against what it had before, and the time of an honest peer against the clock.
-Linux only.
+coordinators of both kinds, in the middle of a question whose answers are as large as they come. It is sent messages of every
+shape, as long as it takes them; its peak memory is held against what it had before, and the time of an honest peer against the
+clock. Linux only.
 """
 
 from __future__ import annotations
@@ -74,7 +74,6 @@ def run() -> Iterator[Bar]:
         memory, seconds = {}, {}
         for shape, used, waited in measured():
             memory[shape], seconds[shape] = used, waited
-            print(f"       {reader}, {shape}: {used:.0f} MB, {waited:.2f} s", flush=True)
         worst, slowest = max(memory, key=memory.__getitem__), max(seconds, key=seconds.__getitem__)
         yield Bar(f"memory of {reader}, above idle, {worst}", memory[worst], MEMORY, " MB")
         yield Bar(f"an honest peer of {reader} waits, {slowest}", seconds[slowest], WAIT, " s")
@@ -187,12 +186,13 @@ def coordinator(kind: str) -> Iterator[tuple[str, float, float]]:
             assert "good" in names
             return float(seconds)
 
-        usual = max(asked() for _ in range(3))
         memory = Memory(process)
+        usual = min(asked() for _ in range(3))
         for shape, data in shapes(of_reply(((CELLS,), (CELLS, COLUMNS))).size):
             memory.reset()
             peers.hostile = data
-            yield shape, memory.above_idle() if (waited := asked() - usual) else 0.0, waited
+            waited = max(0.0, asked() - usual)
+            yield shape, memory.above_idle(), waited
 
 
 class Desk:

@@ -5,7 +5,7 @@ import json
 import socket
 import ssl
 import threading
-from contextlib import closing
+from contextlib import ExitStack, closing, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import numpy as np
@@ -15,12 +15,14 @@ from federate_tools import OwnNoise, message, mixture, opened, party
 from kveil import FederatedKMeans
 from kveil.errors import FederationError, InvalidValue
 from kveil.federate import Calling, InProcess, Keys, Logged, Lost, Receiving, call_in, calling, make_keys, receiving, serve
+from kveil.federate import server as server_module
+from kveil.federate.admission import MOST_PER_ADDRESS, MOST_PER_CALLER
 from kveil.federate.client import CallFailed, Client
 from kveil.federate.coordinator import Coordinator
 from kveil.federate.messages import Reply
 from kveil.federate.protocols import RUNS
 from kveil.federate.receiving import PATH, ReceivingLink
-from kveil.federate.server import Server, is_loopback
+from kveil.federate.server import PLAIN_NAME, Server, is_loopback
 from kveil.federate.wire import LARGEST, digest
 
 NAMES = ("north", "south")
@@ -301,6 +303,64 @@ def test_a_half_open_handshake_does_not_keep_others_waiting(keys, served):
         reply = link.ask({"north": message(0, "hello", {})}, 10.0)["north"]
         assert Reply.from_bytes(reply).body["data"] == "rows"
         link.close()
+
+
+def test_strangers_give_way_to_newer_ones_and_never_keep_peers_out(keys, served):
+    """A crowd of idle sockets from the address of a peer: the oldest are closed, and whoever proved itself stays."""
+    server = served(party())
+    link = Calling(keys / "coordinator").connect([server.url], 20.0)
+    first = link.ask({"north": message(0, "hello", {})}, 20.0)
+    connection = link._clients["north"]._connection
+    with ExitStack() as stack:
+        crowd = [stack.enter_context(socket.create_connection(server.server_address)) for _ in range(MOST_PER_ADDRESS + 9)]
+        for idle in crowd[:9]:
+            idle.settimeout(20)
+            with suppress(ConnectionResetError):
+                assert idle.recv(1) == b""
+        assert link.ask({"north": message(0, "hello", {})}, 20.0) == first
+        assert link._clients["north"]._connection is connection
+        other = Calling(keys / "coordinator").connect([server.url], 20.0)
+        assert other.ask({"north": message(0, "hello", {})}, 20.0) == first
+        other.close()
+    link.close()
+
+
+def test_who_does_not_shake_hands_is_given_up(served, monkeypatch):
+    monkeypatch.setattr(server_module, "HANDSHAKE", 0.05)
+    server = served(party())
+    with socket.create_connection(server.server_address, timeout=20) as idle, suppress(ConnectionResetError):
+        assert idle.recv(1) == b""
+
+
+def test_a_caller_has_few_connections(plain):
+    """The oldest of too many is closed: a peer that comes back after its network broke is let in."""
+    server, _ = plain
+    with ExitStack() as stack:
+        mine = [http.client.HTTPConnection(*server.server_address, timeout=20) for _ in range(MOST_PER_CALLER + 1)]
+        for connection in mine:
+            stack.callback(connection.close)
+            connection.request("POST", "/", b"", {PLAIN_NAME: "north"})
+            assert connection.getresponse().read() == b"north / 0"
+        with suppress(ConnectionResetError):
+            assert mine[0].sock.recv(1) == b""
+
+
+def test_a_peer_that_answers_byte_by_byte_is_cut_off():
+    """Every byte comes in time, and the call would never end."""
+    over = threading.Event()
+
+    def trickle(listener):
+        connection, _ = listener.accept()
+        with connection, suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+            while True:
+                connection.sendall(b"x")
+                over.wait(0.01)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=trickle, args=(listener,), daemon=True).start()
+        with pytest.raises(CallFailed):
+            Client(f"http://127.0.0.1:{listener.getsockname()[1]}", None).post("/", b"", 0.2)
 
 
 def test_only_known_paths_and_the_coordinator_are_answered(keys, served):

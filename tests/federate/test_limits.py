@@ -2,8 +2,9 @@
 
 import http.client
 import json
+import socket
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 
 import numpy as np
 import pytest
@@ -30,7 +31,8 @@ HOSTILE = {
     "one number": (b"", b"9", b""), "empty lists": (b"[", b"[],", b"[]]"), "an open list": (b"", b"[", b""),
     "small objects": (b"[", b'{"a":1},', b"{}]"), "nested objects": (b"", b'{"":', b"1"), "a key": (b'{"', b"a", b'":0}'),
     "a text": (b'"', b"a", b'"'), "texts": (b"[", b'"1",', b'""]'), "escapes": (b'"', b"\\u0061", b'"'),
-    "wide letters": (b'"', "\U0001f600".encode(), b'"'), "blanks": (b"[", b" ", b"0]"), "blanks and numbers": (b"[", b"1, ", b"0]"),
+    "wide letters": (b'"', "\U0001f600".encode(), b'"'), "blanks": (b"[", b" ", b"0]"),
+    "blanks and numbers": (b"[", b"1, ", b"0]"),
 }  # fmt: skip
 
 
@@ -90,7 +92,7 @@ def test_the_largest_honest_messages_are_read(kind):
 
 
 def test_a_party_with_many_columns_can_say_hello():
-    names = [f"measured at [point, {i}] \"ü\"" for i in range(5000)]
+    names = [f'measured at [point, {i}] "ü"' for i in range(5000)]
     body = {"data": "rows", "columns": names, "layout": {"ends": [[float(i).hex() for i in range(5000)]] * 2}}
     reply = Reply(RUN, 0, "north", "0" * 64, body).to_bytes()
     assert Reply.from_bytes(reply, HELLO).body == body
@@ -114,17 +116,23 @@ def canonical(data):
 @given(st.data())
 def test_what_is_read_is_what_would_be_spelled_the_same_way(data):
     """Texts that are nearly messages: an honest one with pieces put in, taken out or doubled."""
-    values = st.recursive(st.integers(-99, 99) | st.text("a\\\"/é \n\u001f\u2028", max_size=3), lambda inner: st.lists(inner, max_size=3)
-                          | st.dictionaries(st.text("ab\"", max_size=2), inner, max_size=3), max_leaves=6)  # fmt: skip
+    text = st.text('a\\"/é \n\u001f\u2028', max_size=3)
+    values = st.recursive(
+        st.integers(-99, 99) | text,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
+        max_leaves=6,
+    )
     honest = encode(data.draw(values))
     place = data.draw(st.integers(0, len(honest)))
-    piece = data.draw(st.sampled_from([b"", b" ", b"\t", b"\n", b"-", b"0", b"\\u0061", b"\\/", b"\\u001F", b",", b'"a":1,', b"\xff"]))
-    text = honest[:place] + piece + honest[place + data.draw(st.integers(0, 2)) :]
-    if not canonical(text):
-        with pytest.raises(WireError):
-            decode(text)
+    piece = data.draw(
+        st.sampled_from([b"", b" ", b"\t", b"\n", b"-", b"0", b"\\u0061", b"\\/", b"\\u001F", b",", b'"a":1,', b"\xff"])
+    )
+    nearly = honest[:place] + piece + honest[place + data.draw(st.integers(0, 2)) :]
+    if canonical(nearly):
+        assert encode(decode(nearly)) == nearly
     else:
-        assert encode(decode(text)) == text
+        with pytest.raises(WireError):
+            decode(nearly)
 
 
 @pytest.mark.parametrize("text", [b'{"b":1,"a":2}', b'{"a":1,"a":1}', b"-0", b"[-0]"])
@@ -177,9 +185,7 @@ def test_what_a_message_is_can_be_told_from_its_end():
 def small():
     """A server that takes 100 bytes of a body, and what it was told."""
     told = []
-    server = Server(
-        "127.0.0.1", 0, lambda who, path, body: (told.append(body), (200, b"read"))[1], None, largest=lambda who: 100
-    )
+    server = Server("127.0.0.1", 0, lambda who, path, body: (told.append(body), (200, b"read"))[1], None, largest=lambda who: 100)
     server.start()
     yield server, told
     server.stop()
@@ -198,19 +204,19 @@ def test_a_body_that_is_too_large_is_thrown_away_and_the_connection_goes_on(smal
 
 def test_headers_are_bounded(small):
     server, told = small
-    with closing(http.client.HTTPConnection(*server.server_address, timeout=20)) as connection:
-        with pytest.raises((http.client.HTTPException, OSError)):
-            connection.request("POST", "/", b"", {f"x{i}": "x" * 1000 for i in range(MOST_HEADERS // 1000 + 1)})
-            connection.getresponse()
+    with socket.create_connection(server.server_address, timeout=20) as connection, suppress(OSError):
+        connection.sendall(b"POST / HTTP/1.1\r\nContent-Length: 0\r\n" + b"x: " + b"y" * MOST_HEADERS + b"\r\n\r\n")
+        assert connection.recv(1) == b""
     assert not told
 
 
 def test_a_caller_has_one_body_in_memory_and_all_together_a_bound():
     bodies = Bodies()
-    with bodies.room("north", 5, 0.0) as first:
-        with bodies.room("north", 1, 0.0) as again, bodies.room("south", MOST_BYTES - 5, 0.0) as other:
-            with bodies.room("east", 1, 0.0) as more:
-                assert (first, again, other, more) == (True, False, True, False)
+    with (
+        bodies.room("north", 5, 0.0) as first, bodies.room("north", 1, 0.0) as again,
+        bodies.room("south", MOST_BYTES - 5, 0.0) as other, bodies.room("east", 1, 0.0) as more,
+    ):  # fmt: skip
+        assert (first, again, other, more) == (True, False, True, False)
     with bodies.room("north", MOST_BYTES, 0.0) as later:
         assert later
 

@@ -182,7 +182,7 @@ _ADVICE = {  # by the code of a refusal
     "policy": "policy: more than the party allows (by default epsilon 1, no delta, 4096 clusters); its log names the limit.",
     "domain": "domain: bounds, grid or unit differ.",
     "budget": "budget: the ledger of the party has too little left; ask for less.",
-    "busy": "busy: a run that broke off is open there until it expires, or another one goes on; its log tells until when.",
+    "busy": "busy: another run goes on there, or broke off just now; its log says for how long, `kveil federate free` ends it.",
     "conflict": "conflict: the run was seen before; start a new one.",
     "version": "version: the party speaks another version of the protocol; install the same kveil.",
 }

@@ -52,7 +52,9 @@ class Limit:
 
 
 SHORT = Limit()
-HELLO = Limit(4 * MOST_COLUMNS, MOST_COLUMNS, 2**22, has_words=True)  # of a reply: before it nobody knows how many columns there are
+HELLO = Limit(
+    4 * MOST_COLUMNS, MOST_COLUMNS, 2**22, has_words=True
+)  # of a reply: before it nobody knows how many columns there are
 
 
 def of_request(kind: str | None, layout: Layout, policy: Policy) -> Limit:

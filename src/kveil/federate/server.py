@@ -31,7 +31,9 @@ PIECE = 2**16  # bytes that are received in one go
 PLAIN_NAME = "Kveil-Name"  # who calls, where there are no keys to prove it: on this machine, in tests
 
 Answer = tuple[int, bytes]  # status and body
-Respond = Callable[[str, str, bytes], Answer | Callable[[], Answer]]  # (who calls, path, body) -> an answer, or how to wait for it
+Respond = Callable[
+    [str, str, bytes], Answer | Callable[[], Answer]
+]  # (who calls, path, body) -> an answer, or how to wait for it
 
 log = logging.getLogger("kveil.federate")
 
@@ -63,7 +65,7 @@ class Server(ThreadingHTTPServer):
         self._context = None if keys is None else keys.for_listening(mutual=mutual)
         self.places, self.bodies = Places(), Bodies()
         try:
-            super().__init__((host, port), Handler)
+            super().__init__((host, port), BaseHTTPRequestHandler)  # `finish_request` makes a Handler, with its place
         except OSError as error:
             raise InvalidValue(
                 f"cannot listen on {host}:{port}: {error.strerror}. Choose another port, or an address of this machine."
