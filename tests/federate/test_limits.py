@@ -72,6 +72,12 @@ def test_room_for_numbers_is_no_room_for_anything_else(unparsed, shape):
         Reply.from_bytes(hostile(shape, 2 * SMALL, ANSWERED), of_reply(((10**6,),)))
 
 
+def test_short_numbers_buy_no_more_of_them(unparsed):
+    """A hundred thousand numbers were asked for, of any length; twice as many short ones take fewer bytes and more memory."""
+    with pytest.raises(WireError, match="larger"):
+        Reply.from_bytes(hostile("many numbers", 400_000, ANSWERED), of_reply(((10**5,),)))
+
+
 @pytest.mark.parametrize("kind", QUESTIONS)
 def test_the_largest_honest_messages_are_read(kind):
     """Requests of every kind at the limits of a policy, and replies of the largest numbers there are."""

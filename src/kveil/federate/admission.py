@@ -36,11 +36,6 @@ class Places:
     def __init__(self) -> None:
         self._lock, self._places = threading.Lock(), dict[Place, None]()
 
-    @property
-    def n_strangers(self) -> int:
-        with self._lock:
-            return len(self._alike(None))
-
     def enter(self, connection: socket.socket, address: str) -> Place:
         """A place for a stranger; the oldest stranger leaves where there are too many, of this address or in all."""
         with self._lock:
