@@ -5,7 +5,7 @@ from importlib import import_module
 
 ALL = (
     "import_time", "samplers", "selection", "lloyd_speed", "tree_speed", "hst_speed", "pmed", "kmedian_speed", "seattle",
-    "stream", "federation", "parquet_memory", "utility", "null", "kmedian_utility", "local", "collect",
+    "stream", "federation", "hostile_messages", "parquet_memory", "utility", "null", "kmedian_utility", "local", "collect",
 )  # fmt: skip
 
 

@@ -1,13 +1,16 @@
 """`kveil federate`: keys, a run over parties that listen, and what is refused with a reason. Processes are in tests/journeys."""
 
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import kveil as package
 from kveil import Ledger
-from kveil.federate import Keys, Party, make_keys, serve
+from kveil.errors import FederationError
+from kveil.federate import Coordinator, InProcess, Keys, Party, make_keys, serve
+from kveil.federate.plan import Round, RunPlan, roster_of
 
 NAMES = ("north", "south")
 
@@ -101,6 +104,38 @@ def test_what_cannot_be_done_is_refused_with_a_reason(kveil, keys, csv, tmp_path
     assert (outcome.code, outcome.out) == (2, "")
     assert says in outcome.err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_party_is_freed_of_a_run_that_broke_off(kveil, tmp_path):
+    Ledger.create(tmp_path / "north.db", "north", 2.0, relation="add-remove")
+    missing = kveil("federate", "free", "--ledger", tmp_path / "north.db")
+    assert (missing.code, missing.out) == (2, "")
+    assert "no journal" in missing.err
+    held = Party([[1.0, 2.0]], bounds=(0, 10), name="north", ledger=tmp_path / "north.db")
+    coordinator = Coordinator(InProcess([held]))
+    rounds = (Round("cells", Fraction(1), level=1),)
+    plan = RunPlan("cells", "rows", held.layout.digest, 1, 2, Fraction(1), Fraction(0), rounds, 60, roster_of(["north"]))
+    coordinator.open(plan)
+    with pytest.raises(FederationError, match="kveil federate free"):
+        Coordinator(InProcess([held])).open(plan)
+    done = kveil("federate", "free", "--ledger", tmp_path / "north.db", "--json")
+    assert json.loads(done.out) == {"closed": [coordinator.run]}
+    assert kveil("federate", "free", "--ledger", tmp_path / "north.db").out == "no run was open\n"
+    Coordinator(InProcess([held])).open(plan)
+
+
+def test_certificates_are_renewed_and_accepted(kveil, tmp_path):
+    made = kveil("federate", "keys", tmp_path / "keys", "--parties", "north")
+    assert "end on" in made.err
+    north, coordinator = tmp_path / "keys" / "north", tmp_path / "keys" / "coordinator"
+    new = json.loads(kveil("federate", "renew", north, "--json").out)
+    assert new["certificate"] == str(north / "next" / "certificate.pem")
+    told = kveil("federate", "accept", coordinator, "north", new["certificate"])
+    assert told.out == f"north is known until {new['ends']}.\n"
+    assert kveil("federate", "renew", north).code == 2  # one is made already
+    assert "in use from the next start" in kveil("federate", "renew", north, "--switch").out
+    assert kveil("federate", "renew", north, "--switch").code == 2
+    assert kveil("federate", "accept", coordinator, "east", north / "certificate.pem").code == 2
 
 
 def test_an_app_for_flower_is_written(kveil, tmp_path):

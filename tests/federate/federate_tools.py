@@ -80,7 +80,7 @@ class Recorded:
         self.link, self.requests, self.replies = link, [], []
         self.parties = link.parties
 
-    def ask(self, requests, timeout):
+    def ask(self, requests, timeout, largest=None):
         self.requests += [(name, requests[name]) for name in sorted(requests)]
         replies = self.link.ask(requests, timeout)
         self.replies += [(name, replies[name]) for name in sorted(replies)]

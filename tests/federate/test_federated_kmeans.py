@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from federate_tools import Recorded, mixture, party
+from federate_tools import Recorded, mixture, party, plan, told
 from scipy.sparse import csr_array
 from sklearn.base import clone
 
@@ -15,7 +15,9 @@ from kveil import FederatedKMeans, Ledger
 from kveil.errors import BoundsRequired, BudgetExceeded, FederationError, InvalidType, InvalidValue
 from kveil.federate import InProcess, Lost, Party, Policy
 from kveil.federate.coordinator import Coordinator
+from kveil.federate.plan import RunPlan
 from kveil.federate.protocols import RUNS
+from kveil.federate.questions import CellsQuestion
 from kveil.kernel.loss import Guarantee
 from kveil.testing import scripted
 
@@ -190,7 +192,7 @@ class Failing:
     def __init__(self, link, trouble):
         self.link, self.trouble, self.parties, self.asked = link, trouble, link.parties, 0
 
-    def ask(self, requests, timeout):
+    def ask(self, requests, timeout, largest=None):
         self.asked += 1
         replies = self.link.ask(requests, timeout)
         for name, (when, what) in self.trouble.items():
@@ -200,6 +202,19 @@ class Failing:
 
     def close(self):
         pass
+
+
+def test_a_party_that_was_given_up_is_told_that_the_run_is_over():
+    """So that it is free for the next one, without waiting."""
+    held = [party(name=name, budget=9.0) for name in ("north", "south")]
+    run = Coordinator(Failing(InProcess(held), {}), 5.0)
+    layout, first = held[0].layout, plan(held[0])
+    run.open(RunPlan.read(first))
+    run.link.trouble, run.link.asked = {"north": (1, Lost("did not answer in time"))}, 0
+    assert set(run.ask("cells", CellsQuestion(2), layout)) == {"south"}
+    run.link.trouble = {}
+    assert set(run.done()) == {"south"}
+    assert told(held[0], 0, "plan", first, "cd" * 16).refused is None
 
 
 def run_with(trouble, n_parties=4):

@@ -5,7 +5,7 @@ import json
 import socket
 import ssl
 import threading
-from contextlib import closing
+from contextlib import ExitStack, closing, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import numpy as np
@@ -14,13 +14,15 @@ from federate_tools import OwnNoise, message, mixture, opened, party
 
 from kveil import FederatedKMeans
 from kveil.errors import FederationError, InvalidValue
-from kveil.federate import Calling, InProcess, Keys, Logged, Lost, Receiving, call_in, calling, make_keys, serve
+from kveil.federate import Calling, InProcess, Keys, Logged, Lost, Receiving, call_in, calling, make_keys, receiving, serve
+from kveil.federate import server as server_module
+from kveil.federate.admission import MOST_PER_ADDRESS, MOST_PER_CALLER
 from kveil.federate.client import CallFailed, Client
 from kveil.federate.coordinator import Coordinator
 from kveil.federate.messages import Reply
 from kveil.federate.protocols import RUNS
 from kveil.federate.receiving import PATH, ReceivingLink
-from kveil.federate.server import Server, is_loopback
+from kveil.federate.server import PLAIN_NAME, Server, is_loopback
 from kveil.federate.wire import LARGEST, digest
 
 NAMES = ("north", "south")
@@ -303,6 +305,65 @@ def test_a_half_open_handshake_does_not_keep_others_waiting(keys, served):
         link.close()
 
 
+def test_strangers_give_way_to_newer_ones_and_never_keep_peers_out(keys, served, monkeypatch):
+    """A crowd of idle sockets from the address of a peer: the oldest are closed, and whoever proved itself stays."""
+    monkeypatch.setattr(server_module, "HANDSHAKE", 600.0)  # not because their time is up
+    server = served(party())
+    link = Calling(keys / "coordinator").connect([server.url], 20.0)
+    first = link.ask({"north": message(0, "hello", {})}, 20.0)
+    connection = link._clients["north"]._connection
+    with ExitStack() as stack:
+        crowd = [stack.enter_context(socket.create_connection(server.server_address)) for _ in range(MOST_PER_ADDRESS + 9)]
+        for idle in crowd[:9]:
+            idle.settimeout(20)
+            with suppress(ConnectionResetError):
+                assert idle.recv(1) == b""
+        assert link.ask({"north": message(0, "hello", {})}, 20.0) == first
+        assert link._clients["north"]._connection is connection
+        other = Calling(keys / "coordinator").connect([server.url], 20.0)
+        assert other.ask({"north": message(0, "hello", {})}, 20.0) == first
+        other.close()
+    link.close()
+
+
+def test_who_does_not_shake_hands_is_given_up(served, monkeypatch):
+    monkeypatch.setattr(server_module, "HANDSHAKE", 0.05)
+    server = served(party())
+    with socket.create_connection(server.server_address, timeout=20) as idle, suppress(ConnectionResetError):
+        assert idle.recv(1) == b""
+
+
+def test_a_caller_has_few_connections(plain):
+    """The oldest of too many is closed: a peer that comes back after its network broke is let in."""
+    server, _ = plain
+    with ExitStack() as stack:
+        mine = [http.client.HTTPConnection(*server.server_address, timeout=20) for _ in range(MOST_PER_CALLER + 1)]
+        for connection in mine:
+            stack.callback(connection.close)
+            connection.request("POST", "/", b"", {PLAIN_NAME: "north"})
+            assert connection.getresponse().read() == b"north / 0"
+        with suppress(ConnectionResetError):
+            assert mine[0].sock.recv(1) == b""
+
+
+def test_a_peer_that_answers_byte_by_byte_is_cut_off():
+    """Every byte comes in time, and all of them do not."""
+    over = threading.Event()
+
+    def trickle(listener):
+        connection, _ = listener.accept()
+        with connection, suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 300\r\n\r\n")
+            for _ in range(300):
+                connection.sendall(b"x")
+                over.wait(0.01)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=trickle, args=(listener,), daemon=True).start()
+        with pytest.raises(CallFailed):
+            Client(f"http://127.0.0.1:{listener.getsockname()[1]}", None).post("/", b"", 0.2)
+
+
 def test_only_known_paths_and_the_coordinator_are_answered(keys, served):
     server = served(party())
     client = Client(server.url, Keys.at(keys / "coordinator"))
@@ -350,6 +411,12 @@ def test_a_reply_that_was_lost_on_the_way_comes_again_and_is_charged_once():
     server.stop()
 
 
+def called(link, who, path=PATH, body=b""):
+    """What a call of a party at a link gets."""
+    answer = link.respond(who, path, body)
+    return answer() if callable(answer) else answer
+
+
 def test_a_coordinator_keeps_the_first_reply_and_gives_up_a_party_that_sends_others():
     link = ReceivingLink(["north"])
     request = message(1, "cells", {"level": 1, "nodes": "all"})
@@ -357,28 +424,32 @@ def test_a_coordinator_keeps_the_first_reply_and_gives_up_a_party_that_sends_oth
     asked = threading.Thread(target=lambda: replies.update(link.ask({"north": request}, 20.0)))
     replies = {}
     asked.start()
-    assert link.respond("north", PATH, b"") == (200, request)
-    assert link.respond("stranger", PATH, b"") == (404, b"")
-    assert link.respond("north", "/v1/answer", b"") == (404, b"")
-    polling = threading.Thread(target=link.respond, args=("north", PATH, one), daemon=True)
+    assert called(link, "north") == (200, request)
+    assert called(link, "stranger") == (404, b"")
+    assert called(link, "north", "/v1/answer") == (404, b"")
+    polling = threading.Thread(target=called, args=(link, "north", PATH, one), daemon=True)
     polling.start()
     asked.join()
     assert replies == {"north": one}
     link._is_over = True
-    link.respond("north", PATH, one)  # once more: nothing changes
+    called(link, "north", PATH, one)  # once more: nothing changes
     assert not link._desks["north"].is_broken
-    link.respond("north", PATH, other)
+    called(link, "north", PATH, other)
     assert link._desks["north"].is_broken
     link._is_over = False
     assert link.ask({"north": request}, 5.0) == {"north": Lost("answered one request in two ways")}
 
 
-def test_a_request_that_was_given_up_is_withdrawn():
-    """A party that comes too late must not spend on it."""
-    link = ReceivingLink(["north"])
-    assert link.ask({"north": message(1, "cells", {})}, 0.01) == {"north": Lost("did not answer in time")}
-    link._is_over = True
-    assert link.respond("north", PATH, b"") == (204, b"")
+def test_a_late_party_does_not_spend_on_a_request_that_was_given_up(monkeypatch):
+    """A real party that calls in after the time was up is handed nothing, and its ledger stays as it was."""
+    monkeypatch.setattr(receiving, "LONG_POLL", 0.0)
+    held, link = opened(party()), ReceivingLink(["north"])
+    request = message(1, "cells", {"level": 2, "nodes": "all"})
+    assert link.ask({"north": request}, 0.0) == {"north": Lost("did not answer in time")}
+    status, waiting = called(link, "north")
+    if waiting:
+        held.answer(waiting)
+    assert (status, waiting, held.ledger.charges()) == (204, b"", ())
 
 
 def receipts(link):

@@ -1,5 +1,7 @@
 """A party answers once, charges first, survives being killed anywhere, and refuses what its plan and policy do not hold."""
 
+import sqlite3
+from contextlib import closing
 from fractions import Fraction
 
 import numpy as np
@@ -8,9 +10,9 @@ from federate_tools import FREE, HALF, RUN, OneThread, message, opened, party, p
 
 from kveil import Ledger, PrivacyUnit
 from kveil.errors import BudgetError, InvalidType, InvalidValue, LedgerMismatch
-from kveil.federate import Party, Policy
+from kveil.federate import Party, Policy, journal
 from kveil.federate.messages import Reply
-from kveil.federate.plan import Round
+from kveil.federate.plan import Round, roster_of
 from kveil.kernel import gate
 
 CELLS = {"level": 2, "nodes": "all"}
@@ -217,6 +219,109 @@ def test_a_run_expires_and_makes_room_for_another():
     assert told(held, 0, "plan", plan(held), "12" * 16).refused is None  # an expired run does not keep anybody busy
 
 
+def test_a_silent_run_gives_way_and_is_closed_for_ever():
+    """Its coordinator was killed, say. Nothing is refunded, and what was answered is never drawn again."""
+    now = [1000.0]
+    held = party(budget=9.0, clock=lambda: now[0], policy=Policy(longest_silence=60))
+    opened(held, expires=86_400)
+    now[0] += 50
+    first = held.answer(message(1, "cells", CELLS))  # it is heard of
+    now[0] += 50
+    assert held.answer(message(1, "cells", CELLS)) == first  # asked again: that is nothing new
+    assert told(held, 0, "plan", plan(held), OTHER).refused == "busy"
+    now[0] += 11
+    spent = held.ledger.spent()
+    assert told(held, 0, "plan", plan(held), OTHER).refused is None
+    assert held.answer(message(1, "cells", CELLS)) == first
+    assert told(held, 2, "sums", SUMS).refused == "order"
+    assert held.ledger.spent() == spent
+
+
+def test_a_run_that_nobody_else_wants_to_follow_may_be_silent():
+    """A coordinator may think for long between two rounds."""
+    now = [1000.0]
+    held = party(clock=lambda: now[0], policy=Policy(longest_silence=60))
+    opened(held, expires=600)
+    now[0] += 599
+    assert told(held, 1, "cells", CELLS).refused is None
+
+
+def test_how_long_a_run_may_be_silent_follows_from_what_its_coordinator_waits():
+    """Three rounds of a plan and 500 seconds in all: 100 for each, with the plan and the end."""
+    now = [1000.0]
+    held = opened(party(clock=lambda: now[0]), expires=500)
+    now[0] += 199
+    assert told(held, 0, "plan", plan(held), OTHER).refused == "busy"
+    now[0] += 1
+    assert told(held, 0, "plan", plan(held), OTHER).refused is None
+
+
+def test_a_party_that_was_started_anew_goes_on_with_its_run_or_begins_another(books):
+    """It crashed, and the run went on without it or did not: whoever asks first is answered, and nothing is drawn twice."""
+    first = opened(restarted(books)).answer(message(1, "cells", CELLS))
+    again = restarted(books)
+    assert told(again, 2, "sums", SUMS).refused is None
+    assert told(again, 0, "plan", plan(again), OTHER).refused == "busy"  # it goes on
+    later = restarted(books)
+    assert told(later, 0, "plan", plan(later), OTHER).refused is None
+    assert later.answer(message(1, "cells", CELLS)) == first
+    assert told(later, 3, "cells", CELLS).refused == "order"
+    assert later.ledger.spent().epsilon == 0.75
+
+
+def test_plans_that_are_never_followed_up_leave_little_in_the_journal(books, monkeypatch):
+    """And runs that were followed up leave all: who forgets an answer may be asked for it again."""
+    monkeypatch.setattr(journal, "MOST_EMPTY", 4)
+    held = opened(restarted(books))
+    kept = held.answer(message(1, "cells", CELLS))
+    told(held, 2, "abort", {})
+    for number in range(12):
+        run = f"{number:032x}"
+        opened(held, run=run)
+        assert told(held, 1, *(("abort", {}) if number % 2 else ("done", {"receipt": "0" * 64})), run).refused is None
+    with closing(sqlite3.connect(f"{books}.runs")) as file:
+        assert file.execute("SELECT COUNT(*) FROM run").fetchone()[0] == 1 + 4 + 1  # with answers, empty, and the last
+        assert file.execute("SELECT COUNT(*) FROM answer WHERE run=?", (RUN,)).fetchone()[0] == 2
+        for statement in ("DELETE FROM answer WHERE run=?", "DELETE FROM run WHERE id=?"):
+            with pytest.raises(sqlite3.IntegrityError, match="never deleted"):
+                file.execute(statement, (RUN,))
+    assert held.answer(message(1, "cells", CELLS)) == kept
+    assert told(held, 0, "plan", plan(held)).body == {"accept": 1}  # as it was said; no new run
+    assert told(held, 2, "sums", SUMS).refused == "order"
+
+
+def test_a_journal_of_an_older_version_is_read(books, monkeypatch):
+    """There no run was ever deleted."""
+    monkeypatch.setattr(journal, "MOST_EMPTY", 1)
+    restarted(books).close()
+    with closing(sqlite3.connect(f"{books}.runs")) as file:
+        for name, table in (("keep", "answer"), ("keep_run", "run")):
+            file.execute(f"DROP TRIGGER {name}")
+            file.execute(f"CREATE TRIGGER {name} BEFORE DELETE ON {table} BEGIN SELECT RAISE(ABORT,'never'); END")
+    held = restarted(books)
+    for number in range(4):
+        opened(held, run=f"{number:032x}")
+        told(held, 1, "abort", {}, f"{number:032x}")
+
+
+def test_an_answer_that_is_under_way_when_its_run_is_closed_is_lost(books):
+    """By its owner, from another process. It was paid for, it is not sent, and it is not drawn again."""
+    held = opened(restarted(books))
+    inner = held.source.map_reduce
+
+    def meanwhile(*args, **kwargs):
+        with closing(journal.Journal(f"{books}.runs", None)) as other:
+            other.shut(RUN)
+        return inner(*args, **kwargs)
+
+    held.source.map_reduce = meanwhile
+    asked = message(1, "cells", CELLS)
+    assert held.answer(asked) is None
+    held.source.map_reduce = inner
+    assert Reply.from_bytes(held.answer(asked)).refused == "lost"
+    assert held.ledger.spent().epsilon == 0.25
+
+
 def test_the_ledger_bounds_all_runs_together():
     held = opened(party(budget=1.5))
     for seq, kind, body in (
@@ -262,6 +367,21 @@ def test_a_round_is_refused_when_somebody_else_has_spent_the_rest():
 def test_a_policy_is_kept(policy, change):
     held = party(budget=9.0, policy=policy)
     assert told(held, 0, "plan", plan(held) | change).refused == "policy"
+
+
+def test_the_parties_of_a_run_are_those_that_the_policy_lists():
+    held = party(policy=Policy(parties=("south", "north")))
+    assert told(held, 0, "plan", plan(held)).refused == "policy"
+    assert told(held, 0, "plan", plan(held, roster=roster_of(["north", "south", "east"]))).refused == "policy"
+    assert told(held, 0, "plan", plan(held, roster=roster_of(["north", "south"]))).refused is None
+    with pytest.raises(InvalidValue, match="not among them"):
+        party(policy=Policy(parties=("south", "east")))
+
+
+def test_a_plan_for_people_at_several_parties_is_none():
+    """Its epsilon would be what they pay at one of them, and no run promises anything else."""
+    held = party()
+    assert told(held, 0, "plan", plan(held, parties_per_person=2)).refused == "payload"
 
 
 def test_who_asks_is_checked_where_the_policy_names_somebody():
@@ -457,4 +577,4 @@ def test_the_owner_is_told_which_limit_a_plan_is_beyond_and_how_long_a_run_is_op
     opened(held, expires=600)
     now[0] += 100
     assert told(held, 0, "plan", plan(held), OTHER).refused == "busy"
-    assert "is open for 500 more seconds" in caplog.text
+    assert "is open and keeps others out for 140 more seconds" in caplog.text

@@ -36,12 +36,67 @@ def keys(
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Certificates and tokens for a coordinator and its parties. Hand each its own folder, and keep no copy."""
-    from kveil.federate import make_keys
+    from kveil.federate import Keys, make_keys
 
     names = [name.strip() for name in parties.split(",")]
     make_keys(folder, names, [host.strip() for host in hosts.split(",")])
     made = [str(folder / name) for name in ("coordinator", *names)]
-    typer.echo(json.dumps({"folders": made}) if as_json else "\n".join(made))
+    ends = f"{Keys.at(made[0]).ends()['certificate']:%Y-%m-%d}"
+    typer.echo(json.dumps({"folders": made, "ends": ends}) if as_json else "\n".join(made))
+    typer.echo(f"These certificates end on {ends}; `kveil federate renew` makes the next ones.", err=True)
+
+
+@app.command("renew")
+def renew(
+    folder: Annotated[Path, typer.Argument(help="this role's own folder of keys")],
+    switch: Annotated[bool, typer.Option("--switch", help="use the next certificate, which all peers have accepted")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+) -> None:
+    """Make the next certificate of this role, for its peers to accept; then, with --switch, use it."""
+    from kveil.federate import renewal
+    from kveil.federate.keys import Keys, certificates, end_of
+
+    if switch:
+        renewal.switch(folder)
+        made, words = folder / "certificate.pem", "is in use from the next start"
+    else:
+        made = renewal.renew(folder)
+        words = f"is for {', '.join(Keys.at(folder).peers)} to accept (`kveil federate accept`); then switch to it with --switch"
+    ends = f"{end_of(certificates(made)[0]):%Y-%m-%d}"
+    typer.echo(json.dumps({"certificate": str(made), "ends": ends}) if as_json else f"{made} {words}. It ends on {ends}.")
+
+
+@app.command("accept")
+def accept(
+    folder: Annotated[Path, typer.Argument(help="this role's own folder of keys")],
+    peer: Annotated[str, typer.Argument(help="whose certificate it is: a party, or coordinator")],
+    certificate: Annotated[Path, typer.Argument(help="the file that `kveil federate renew` made there")],
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+) -> None:
+    """Believe the next certificate of a peer, beside the one that is known."""
+    from kveil.federate import renewal
+    from kveil.federate.keys import Keys
+
+    renewal.accept(folder, peer, certificate)
+    ends = f"{Keys.at(folder).ends()[peer]:%Y-%m-%d}"
+    typer.echo(json.dumps({"peer": peer, "ends": ends}) if as_json else f"{peer} is known until {ends}.")
+
+
+@app.command("free")
+def free(
+    ledger: Annotated[Path, typer.Option(help="the party's ledger; its journal lies beside it")],
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+) -> None:
+    """Close the run that a party holds open, so that another can begin. What it has spent stays spent."""
+    from kveil.federate.journal import Journal
+
+    journal = Journal(f"{ledger}.runs", None)
+    closed = [run.id for run in journal.open_runs()]
+    for run in closed:
+        journal.shut(run)
+    journal.close()
+    words = "\n".join(f"run {run[:8]} is closed" for run in closed) or "no run was open"
+    typer.echo(json.dumps({"closed": closed}) if as_json else words)
 
 
 @app.command("flower-app")

@@ -18,6 +18,7 @@ from kveil.federate.keys import COORDINATOR, Keys
 from kveil.federate.link import Lost, named
 from kveil.federate.party import Party
 from kveil.federate.server import Server
+from kveil.federate.wire import LARGEST
 
 PATH = "/v1/answer"
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0  # seconds between two tries
@@ -67,20 +68,20 @@ class CallingLink:
     def parties(self) -> tuple[str, ...]:
         return tuple(self._clients)
 
-    def ask(self, requests: Mapping[str, bytes], timeout: float) -> dict[str, bytes | Lost]:
+    def ask(self, requests: Mapping[str, bytes], timeout: float, largest: int = LARGEST) -> dict[str, bytes | Lost]:
         deadline = time.monotonic() + timeout
         with ThreadPoolExecutor(max(1, len(requests))) as pool:
-            replies = pool.map(lambda item: self._call(self._clients[item[0]], item[1], deadline), requests.items())
+            replies = pool.map(lambda item: self._call(self._clients[item[0]], item[1], deadline, largest), requests.items())
             return dict(zip(requests, replies, strict=True))
 
     def close(self) -> None:
         for client in self._clients.values():
             client.close()
 
-    def _call(self, client: Client, request: bytes, deadline: float) -> bytes | Lost:
+    def _call(self, client: Client, request: bytes, deadline: float, largest: int) -> bytes | Lost:
         try:
             status, reply = _patiently(
-                lambda: client.post(PATH, request, max(0.1, deadline - time.monotonic())), deadline, client.url
+                lambda: client.post(PATH, request, max(0.1, deadline - time.monotonic()), largest), deadline, client.url
             )
         except FederationError as error:
             return Lost(str(error))
@@ -99,7 +100,7 @@ def serve(
         reply = answer(body, who)
         return (204, b"") if reply is None else (200, reply)
 
-    server = Server(host, port, respond, keys, mutual=mutual)
+    server = Server(host, port, respond, keys, mutual=mutual, largest=lambda who: party.largest_request)
     server.start()
     return server
 

@@ -15,6 +15,7 @@ from kveil.federate.layout import Layout
 from kveil.federate.plan import Round, shared_out
 from kveil.federate.questions import CellsQuestion, SumsQuestion, split
 from kveil.federate.steps import IS_SURE, STANDS_OUT, Outcome, Steps, step_rounds, step_weights
+from kveil.federate.wire import MOST_NUMBERS
 from kveil.partition.midpoints import Level, descendants, frontier
 from kveil.solve.wkmeans import thorough_kmeans
 
@@ -47,6 +48,11 @@ class CellsRun(Steps):
         points, weights = self._points(self._leaves())
         return self.stepped(self.start(thorough_kmeans(points, weights, self.k, self.rng)))
 
+    @property
+    def most_cells(self) -> int:
+        """How many are asked about in a message, so that their sums fit into the reply."""
+        return min(MOST_CELLS, MOST_NUMBERS // (self.layout.domain.n_columns + 1))
+
     def _leaves(self) -> list[Level]:
         """The cells whose counts stand out from noise and that have no such cell inside; the whole domain if there is none."""
         kept: list[Level] = [(0, np.zeros(1, dtype=np.int64))]
@@ -56,7 +62,8 @@ class CellsRun(Steps):
             nodes = descendants(parents, part.level - above)
             (counts,), n = self.asked("cells", CellsQuestion(part.level, None if above == 0 else nodes))
             stands_out = counts >= max(STANDS_OUT * self.deviation(part.budget, n), 0.5)
-            kept.append((part.level, _largest(nodes, counts, stands_out, below.level - part.level if below else 1)))
+            most = self.most_cells >> (below.level - part.level if below else 1)
+            kept.append((part.level, _largest(nodes, counts, stands_out, max(1, most))))
             if not stands_out.any():  # what is not asked is not charged
                 break
         return [level for level in frontier(kept) if len(level[1])]
@@ -74,9 +81,8 @@ class CellsRun(Steps):
         return means[is_sure], counts[is_sure]
 
 
-def _largest(nodes: Integers, counts: Floats, is_kept: NDArray[np.bool_], levels: int) -> Integers:
-    """The kept cells; where their descendants would not fit into a message, those with the largest counts."""
-    most = max(1, MOST_CELLS >> levels)
+def _largest(nodes: Integers, counts: Floats, is_kept: NDArray[np.bool_], most: int) -> Integers:
+    """The kept cells; where there are more than `most`, those with the largest counts."""
     if is_kept.sum() > most:
         is_kept = is_kept & (counts >= np.sort(counts[is_kept])[-most])
     return nodes[is_kept][:most]

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import http.client
+import socket
 import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from urllib.parse import urlsplit
 
 from kveil.errors import FederationError, InvalidValue
@@ -17,8 +22,18 @@ CONNECT = 10.0  # seconds
 KEYS_ADVICE = "Use folders that one call of `kveil federate keys` made, and --mutual on both sides or on neither."
 
 
+ENDED = {  # by OpenSSL's code
+    9: "its certificate is not valid yet: are the clocks of both machines right?",
+    10: "its certificate has ended: it is renewed with `kveil federate renew`, over there",
+}
+
+
 class CallFailed(FederationError):
     """The peer could not be reached, broke off or has nothing to ask; the same bytes may be sent again."""
+
+
+class TooLarge(FederationError):
+    """A message is larger than its reader takes now; it was thrown away."""
 
 
 class Client:
@@ -44,23 +59,29 @@ class Client:
         self._context = None if keys is None else keys.for_calling(mutual=mutual)
         self._connection: http.client.HTTPConnection | None = None
 
-    def post(self, path: str, body: bytes, timeout: float) -> tuple[int, bytes]:
-        """Status and body of the answer: 200 or 204. Any other is an error; a redirect is never followed."""
+    def post(self, path: str, body: bytes, timeout: float, largest: int = LARGEST) -> tuple[int, bytes]:
+        """Status and body of the answer: 200 or 204, within `timeout` seconds and `largest` bytes. Any other is an error; a
+        redirect is never followed."""
         try:
             connection = self._connected(timeout)
             headers = {"Content-Type": "application/json", **self._shown()}
-            connection.request("POST", path, body, headers)
-            response = connection.getresponse()
-            answer = response.read(LARGEST + 1)
-            status = response.status
+            with _cut_after(timeout, connection.sock):
+                connection.request("POST", path, body, headers)
+                response = connection.getresponse()
+                status, length = response.status, response.length
+                answer = response.read() if length is not None and length <= largest else b""
         except (OSError, http.client.HTTPException) as error:
             self.close()
-            raise CallFailed(f"cannot be reached ({_why(error)})") from None
-        if status in (200, 204) and len(answer) <= LARGEST:
+            raise self._failed(error) from None
+        if status == 413:
+            raise TooLarge("takes no message of this size")
+        if status in (200, 204) and length is not None and length <= largest:
             return status, answer
         self.close()
-        if status == 404:
-            raise CallFailed("does not ask this party now, HTTP status 404")
+        if status in (200, 204):
+            raise TooLarge("answered more than was asked")
+        if status in (404, 503):
+            raise CallFailed(f"does not ask this party now, HTTP status {status}")
         raise FederationError("does not know this caller" if status == 401 else f"answered with HTTP status {status}")
 
     def connect(self, timeout: float) -> str | None:
@@ -69,7 +90,7 @@ class Client:
             self._connected(timeout)
         except OSError as error:
             self.close()
-            raise CallFailed(f"cannot be reached ({_why(error)})") from None
+            raise self._failed(error) from None
         return self.peer
 
     def close(self) -> None:
@@ -91,6 +112,12 @@ class Client:
         self._connection.sock.settimeout(timeout)
         return self._connection
 
+    def _failed(self, error: Exception) -> CallFailed:
+        """What to say of a call that broke off. A peer that looks at our certificate ends the call without a word."""
+        if self._mutual and self._keys is not None and self._keys.has_ended():
+            return CallFailed("cannot be reached (the certificate of this side has ended: renew it with `kveil federate renew`)")
+        return CallFailed(f"cannot be reached ({_why(error)})")
+
     def _shown(self) -> dict[str, str]:
         """Who we are: by a token, inside TLS only; by name alone on this machine."""
         if self._keys is None:
@@ -110,8 +137,27 @@ class Client:
         self.peer = peer
 
 
+@contextmanager
+def _cut_after(seconds: float, connection: socket.socket) -> Iterator[None]:
+    """Cuts a call off that takes longer in all: time limits of sockets are for every piece, and pieces may come one by one."""
+    timer = threading.Timer(seconds, partial(_cut, connection))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _cut(connection: socket.socket) -> None:
+    with suppress(OSError):
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)
+
+
 def _why(error: Exception) -> str:
     """A few words for a log: what to look at first."""
+    if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code in ENDED:
+        return ENDED[error.verify_code]
     if isinstance(error, ssl.SSLCertVerificationError):
         return "its certificate is not in the folder of keys, or is for other --hosts"
     if isinstance(error, ConnectionRefusedError):

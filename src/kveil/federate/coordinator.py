@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from kveil.errors import BudgetExceeded, FederationError, InvalidValue, KveilError
 from kveil.federate.layout import Layout
+from kveil.federate.limits import HELLO, SHORT, Limit, of_reply
 from kveil.federate.link import Link, Lost
 from kveil.federate.messages import FIRST_LINK, Reply, Request, next_link
 from kveil.federate.plan import RunPlan
@@ -61,9 +62,9 @@ class Coordinator:
         """What the parties hold; all must answer, and nothing is charged."""
         request = Request(self.run, 0, "hello", {}).to_bytes()
         found, trouble = {}, {}
-        for name, reply in self.link.ask(dict.fromkeys(self.seats, request), self.timeout).items():
+        for name, reply in self.link.ask(dict.fromkeys(self.seats, request), self.timeout, HELLO.size).items():
             try:
-                found[name] = _hello(self._read(name, request, 0, reply).body)
+                found[name] = _hello(self._read(name, request, 0, reply, HELLO).body)
             except KveilError as error:
                 trouble[name] = str(error)
         if trouble:
@@ -77,7 +78,7 @@ class Coordinator:
         """Have all parties agree to the plan, or none."""
         request = Request(self.run, 0, "plan", plan.described()).to_bytes()
         trouble: dict[str, str] = {}
-        replies = self.link.ask(dict.fromkeys(self.seats, request), self.timeout)
+        replies = self.link.ask(dict.fromkeys(self.seats, request), self.timeout, SHORT.size)
         for name, reply in replies.items():
             try:
                 answer = self._read(name, request, 0, reply)
@@ -99,7 +100,7 @@ class Coordinator:
         asked = tuple(self.present if parties is None else parties)
         shapes = question.shapes(layout)
         found: dict[str, list[Integers]] = {}
-        for name, body in self.ask_raw(kind, question.body(), asked).items():
+        for name, body in self.ask_raw(kind, question.body(), asked, of_reply(shapes)).items():
             try:
                 found[name], source = read_reply(body, question.names, shapes)
                 self.noise.add(source)
@@ -108,13 +109,13 @@ class Coordinator:
         self._check_left()
         return found
 
-    def ask_raw(self, kind: str, body: Any, parties: Iterable[str]) -> dict[str, Any]:
-        """The bodies of the replies; parties without one have left the run."""
+    def ask_raw(self, kind: str, body: Any, parties: Iterable[str], limit: Limit) -> dict[str, Any]:
+        """The bodies of the replies, each within the limit; parties without one have left the run."""
         requests = {name: Request(self.run, self.seats[name].seq, kind, body).to_bytes() for name in parties}
         found = {}
-        for name, reply in self.link.ask(requests, self.timeout).items():
+        for name, reply in self.link.ask(requests, self.timeout, limit.size).items():
             try:
-                found[name] = self._read(name, requests[name], self.seats[name].seq, reply).body
+                found[name] = self._read(name, requests[name], self.seats[name].seq, reply, limit).body
                 self._step(name, requests[name], reply)
             except KveilError as error:
                 self._lose(name, kind, str(error))
@@ -126,7 +127,7 @@ class Coordinator:
         for name in self.present:
             seat = self.seats[name]
             request = Request(self.run, seat.seq, "done", {"receipt": seat.chain}).to_bytes()
-            reply = self.link.ask({name: request}, self.timeout)[name]
+            reply = self.link.ask({name: request}, self.timeout, SHORT.size)[name]
             try:
                 theirs = fields(self._read(name, request, seat.seq, reply).body, {"receipt": HEX64})["receipt"]
                 receipts[name] = seat.chain
@@ -144,14 +145,14 @@ class Coordinator:
     def _abort(self, names: Iterable[str]) -> None:
         requests = {name: Request(self.run, self.seats[name].seq, "abort", {}).to_bytes() for name in names}
         if requests:
-            self.link.ask(requests, min(self.timeout, GRACE))
+            self.link.ask(requests, min(self.timeout, GRACE), SHORT.size)
 
-    def _read(self, name: str, request: bytes, seq: int, reply: Any) -> Reply:
+    def _read(self, name: str, request: bytes, seq: int, reply: Any, limit: Limit = SHORT) -> Reply:
         """The reply, if it is one to this very request from this very party."""
         if isinstance(reply, Lost):
             raise FederationError(reply.why)
         try:
-            answer = Reply.from_bytes(reply)
+            answer = Reply.from_bytes(reply, limit)
         except InvalidValue:
             raise FederationError("answered garbage") from None
         if answer.refused and answer.request == digest(request):
@@ -181,7 +182,7 @@ _ADVICE = {  # by the code of a refusal
     "policy": "policy: more than the party allows (by default epsilon 1, no delta, 4096 clusters); its log names the limit.",
     "domain": "domain: bounds, grid or unit differ.",
     "budget": "budget: the ledger of the party has too little left; ask for less.",
-    "busy": "busy: a run that broke off is open there until it expires, or another one goes on; its log tells until when.",
+    "busy": "busy: another run goes on there, or broke off just now; its log says for how long, `kveil federate free` ends it.",
     "conflict": "conflict: the run was seen before; start a new one.",
     "version": "version: the party speaks another version of the protocol; install the same kveil.",
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,7 +17,6 @@ from kveil.errors import InvalidValue
 from kveil.federate.calling import ticked
 from kveil.federate.keys import COORDINATOR
 from kveil.federate.party import Party
-from kveil.federate.wire import LARGEST
 
 PATIENCE = 30.0
 
@@ -26,6 +26,7 @@ class Door:
 
     def __init__(self, party: Party, path: str | os.PathLike[str], *, reply_every: float | None = None) -> None:
         self.path, self._answer = Path(path), ticked(party.answer, reply_every)
+        self._largest, self._one = party.largest_request, threading.Lock()
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self._listener.bind(os.fspath(path))
@@ -52,25 +53,26 @@ class Door:
     def _talk(self, connection: socket.socket) -> None:
         with connection, suppress(OSError):
             connection.settimeout(PATIENCE)
-            request = received(connection)
-            if request is None:
-                return
-            reply = self._answer(request, COORDINATOR) or b""
+            with self._one:  # one message in memory: a party answers them one by one
+                request = received(connection, self._largest)
+                if request is None:
+                    return
+                reply = self._answer(request, COORDINATOR) or b""
             connection.sendall(len(reply).to_bytes(8, "big") + reply)
 
 
-def received(connection: socket.socket) -> bytes | None:
-    """One message; None if it breaks off or is longer than messages are."""
+def received(connection: socket.socket, largest: int) -> bytes | None:
+    """One message; None if it breaks off, takes too long or is longer than it may be."""
     length = int.from_bytes(_exactly(connection, 8), "big")
-    if not 0 < length <= LARGEST:
+    if not 0 < length <= largest:
         return None
     data = _exactly(connection, length)
     return data if len(data) == length else None
 
 
 def _exactly(connection: socket.socket, n: int) -> bytes:
-    parts, missing = [], n
-    while missing and (part := connection.recv(min(missing, 1 << 16))):
+    parts, missing, deadline = [], n, time.monotonic() + PATIENCE
+    while missing and time.monotonic() < deadline and (part := connection.recv(min(missing, 1 << 16))):
         parts.append(part)
         missing -= len(part)
     return b"".join(parts)

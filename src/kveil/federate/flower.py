@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from kveil.errors import FederationError, InvalidValue, KveilError, MissingExtra
+from kveil.federate.limits import HELLO
 from kveil.federate.link import Lost, named
 from kveil.federate.messages import Reply, Request
+from kveil.federate.wire import LARGEST
 
 POLL = 0.2  # seconds between two looks for replies
 RECORD = "kveil"
@@ -71,9 +73,9 @@ class FlowerLink:
     def parties(self) -> tuple[str, ...]:
         return tuple(self._nodes)
 
-    def ask(self, requests: Mapping[str, bytes], timeout: float) -> dict[str, bytes | Lost]:
+    def ask(self, requests: Mapping[str, bytes], timeout: float, largest: int = LARGEST) -> dict[str, bytes | Lost]:
         replies = _exchanged(self._grid, {self._nodes[name]: request for name, request in requests.items()}, timeout)
-        return {name: replies[self._nodes[name]] for name in requests}
+        return {name: _bounded(replies[self._nodes[name]], largest) for name in requests}
 
     def close(self) -> None:
         """The grid belongs to the ServerApp."""
@@ -131,8 +133,12 @@ def _content(reply: Any) -> bytes | Lost:
     return found if isinstance(found, bytes) and found else Lost("did not answer")
 
 
+def _bounded(reply: bytes | Lost, largest: int) -> bytes | Lost:
+    return Lost("answered more than was asked") if isinstance(reply, bytes) and len(reply) > largest else reply
+
+
 def _name(reply: bytes | Lost) -> str | None:
     try:
-        return None if isinstance(reply, Lost) else Reply.from_bytes(reply).party
+        return None if isinstance(reply, Lost) else Reply.from_bytes(reply, HELLO).party
     except KveilError:
         return None

@@ -1,8 +1,9 @@
 """A party's books of runs and answers: durable, so that a restarted party sends the same bytes again and never draws twice.
 
 An answer is written in two steps: first that it was asked, before anything is charged or drawn, then its bytes. A row without
-bytes means that a crash came between: the answer is lost for ever, and what it cost stays spent. Rows are never deleted: a run
-that was forgotten could be asked again, and two draws of one answer average the noise away.
+bytes means that a crash came between: the answer is lost for ever, and what it cost stays spent. Runs in which rows were asked
+about are never deleted: one that was forgotten could be asked again, and two draws of one answer average the noise away. Of those
+that were agreed to and never followed up the newest few are kept.
 """
 
 from __future__ import annotations
@@ -29,13 +30,26 @@ CREATE TRIGGER once BEFORE INSERT ON answer WHEN EXISTS(SELECT 1 FROM answer WHE
 CREATE TRIGGER fixed BEFORE UPDATE ON answer WHEN OLD.reply IS NOT NULL OR NEW.run<>OLD.run OR NEW.seq<>OLD.seq OR
   NEW.request<>OLD.request OR (OLD.token IS NOT NULL AND NEW.token<>OLD.token)
   BEGIN SELECT RAISE(ABORT,'an answer is never changed'); END;
-CREATE TRIGGER keep BEFORE DELETE ON answer BEGIN SELECT RAISE(ABORT,'answers are never deleted'); END;
-CREATE TRIGGER keep_run BEFORE DELETE ON run BEGIN SELECT RAISE(ABORT,'runs are never deleted'); END;
 CREATE TRIGGER new_run BEFORE INSERT ON run WHEN EXISTS(SELECT 1 FROM run WHERE id=NEW.id)
   BEGIN SELECT RAISE(ABORT,'a run is opened once'); END;
 CREATE TRIGGER shut BEFORE UPDATE ON run WHEN OLD.state='closed' OR NEW.id<>OLD.id OR NEW.plan<>OLD.plan
   BEGIN SELECT RAISE(ABORT,'a closed run stays closed'); END;
 """
+
+# Older journals have stricter ones: these replace them. Nothing was drawn in a run without a part of its plan in use, so that
+# whatever is drawn under its name later is drawn, and charged, for the first time.
+KEEP = """
+DROP TRIGGER IF EXISTS keep;
+CREATE TRIGGER keep BEFORE DELETE ON answer WHEN EXISTS(SELECT 1 FROM answer WHERE run=OLD.run AND part>=0)
+  OR EXISTS(SELECT 1 FROM run WHERE id=OLD.run AND state='open')
+  BEGIN SELECT RAISE(ABORT,'answers about rows are never deleted'); END;
+DROP TRIGGER IF EXISTS keep_run;
+CREATE TRIGGER keep_run BEFORE DELETE ON run WHEN OLD.state='open' OR EXISTS(SELECT 1 FROM answer WHERE run=OLD.id)
+  BEGIN SELECT RAISE(ABORT,'runs with answers are never deleted'); END;
+"""
+EMPTY = """SELECT id FROM run WHERE state='closed' AND NOT EXISTS(SELECT 1 FROM answer WHERE answer.run=run.id AND part>=0)
+  ORDER BY rowid DESC LIMIT -1 OFFSET ?"""
+MOST_EMPTY = 64  # runs that are kept though nothing was asked in them, so that a repeated plan gets the same bytes back
 
 
 class Run(NamedTuple):
@@ -59,27 +73,31 @@ class Answer(NamedTuple):
 class Journal:
     """One SQLite file (or memory) that one party writes at a time."""
 
-    def __init__(self, path: Path | None, party: str) -> None:
+    def __init__(self, path: Path | None, party: str | None) -> None:
+        """`party` None: anybody's journal, which must exist."""
         self._lock = threading.RLock()
-        if path is not None and not os.path.exists(path):
+        if path is not None and party is not None and not os.path.exists(path):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         self._db = sqlite3.connect(path or ":memory:", isolation_level=None, check_same_thread=False, timeout=30.0)
         try:
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=FULL")
             self._db.execute("BEGIN EXCLUSIVE")
-            if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name='journal'").fetchone():
-                for statement in _statements():
+            if party and not self._db.execute("SELECT 1 FROM sqlite_master WHERE name='journal'").fetchone():
+                for statement in _statements(SCHEMA):
                     self._db.execute(statement)
                 self._db.execute("INSERT INTO journal VALUES (1, 1, ?)", (party,))
+            for statement in _statements(KEEP):
+                self._db.execute(statement)
             self._db.execute("COMMIT")
             owner = self._db.execute("SELECT party FROM journal WHERE version=1").fetchone()
         except sqlite3.DatabaseError:
             owner = None
-        if owner != (party,):
+        if owner is None or party not in (None, *owner):
             self._db.close()
             raise InvalidValue(
-                f"{os.fspath(path or '')!r} is no journal of a party called {party!r}. Each keeps its own beside its ledger: use "
+                f"{os.fspath(path or '')!r} is no journal of {'a party' if party is None else f'a party called {party!r}'}. "
+                "Each keeps its own beside its ledger: use "
                 "the keys and the ledger that belong together, or name another journal."
             )
 
@@ -117,6 +135,9 @@ class Journal:
         """Accept a plan: the run is open, and its first answer is in the books."""
         with self._lock, self._db:
             self._db.execute("BEGIN IMMEDIATE")
+            for (old,) in self._db.execute(EMPTY, (MOST_EMPTY,)).fetchall():
+                self._db.execute("DELETE FROM answer WHERE run=?", (old,))
+                self._db.execute("DELETE FROM run WHERE id=?", (old,))
             chain = next_link(FIRST_LINK, request, reply)
             self._db.execute("INSERT INTO run(id, plan, expires, next, chain) VALUES (?,?,?,1,?)", (run, plan, expires, chain))
             self._db.execute("INSERT INTO answer(run, seq, request, part, reply) VALUES (?,0,?,-1,?)", (run, digest, reply))
@@ -151,10 +172,10 @@ def _run(row: tuple[str, bytes, int, int, str, str]) -> Run:
     return Run(row[0], row[1], row[2], row[3], row[4], row[5] == "open")
 
 
-def _statements() -> list[str]:
-    """The statements of the schema; triggers hold semicolons of their own."""
+def _statements(script: str) -> list[str]:
+    """The statements of a script; triggers hold semicolons of their own."""
     found, rest = [], ""
-    for part in SCHEMA.split(";"):
+    for part in script.split(";"):
         rest += part + ";"
         if sqlite3.complete_statement(rest):
             found.append(rest)

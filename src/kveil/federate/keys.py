@@ -2,11 +2,12 @@
 
     certificate.pem, private.pem    this role's own, self-signed; the second is for nobody else (mode 0600)
     known.json                      {peer: [SHA-256 of a token, ...]}: who may call in here; two while one is being replaced
-    <peer>.pem                      the peer's certificate: the only one that is believed of it
+    <peer>.pem                      the peer's certificate: the only one that is believed of it; two while one is being replaced
     <peer>.token                    what this role shows when it calls that peer (mode 0600)
 
-Folders are handed over out of band. Pinned certificates need no authority: whoever is not in the folder is not believed. The
-privacy guarantee does not rest on any of this; keys decide who may spend a party's budget and who is believed to answer.
+Certificates end after VALID_DAYS; `renewal` replaces them. Folders are handed over out of band. Pinned certificates need no
+authority: whoever is not in the folder is not believed. The privacy guarantee does not rest on any of this; keys decide who may
+spend a party's budget and who is believed to answer.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ import hashlib
 import hmac
 import ipaddress
 import json
+import logging
 import os
 import re
 import secrets
 import ssl
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -29,6 +31,9 @@ from kveil.errors import InvalidValue, MissingExtra
 
 COORDINATOR = "coordinator"
 VALID_DAYS = 825
+WARN_DAYS = 60  # before a certificate ends
+
+log = logging.getLogger("kveil.federate")
 
 
 @dataclass(frozen=True)
@@ -70,17 +75,29 @@ class Keys:
     def peer_of(self, certificate: bytes | None) -> str | None:
         """Whose certificate this is, by its bytes."""
         for peer in self.peers:
-            if certificate is not None and hmac.compare_digest(_der(self.folder / f"{peer}.pem"), certificate):
-                return peer
+            for known in certificates(self.folder / f"{peer}.pem"):
+                if certificate is not None and hmac.compare_digest(known, certificate):
+                    return peer
         return None
+
+    def ends(self) -> dict[str, datetime]:
+        """When the certificate of each peer, and this role's own ("certificate"), ends; of two the later one counts."""
+        names = ("certificate", *self.peers)
+        return {name: max(map(end_of, certificates(self.folder / f"{name}.pem"))) for name in names}
+
+    def has_ended(self) -> bool:
+        """Whether this role's own certificate has."""
+        return self.ends()["certificate"] <= datetime.now(UTC)
 
     def for_calling(self, *, mutual: bool = False) -> ssl.SSLContext:
         """Believes the peers of this folder and nobody else: not create_default_context, which adds the system's roots."""
+        self._warn()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # host names are checked
         return self._with_peers(context, own=mutual)
 
     def for_listening(self, *, mutual: bool = False) -> ssl.SSLContext:
         """Shows this role's certificate; with `mutual` callers must show one of the known ones, and need no token."""
+        self._warn()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         if not mutual:
             context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -97,6 +114,17 @@ class Keys:
         if own:
             context.load_cert_chain(self.folder / "certificate.pem", self.folder / "private.pem")
         return context
+
+    def _warn(self) -> None:
+        """Tell the owner, while there is time, which certificates end."""
+        now = datetime.now(UTC)
+        for name, end in self.ends().items():
+            if end - now < timedelta(days=WARN_DAYS):
+                log.warning(
+                    "keys at %s: the certificate of %s %s on %s. Renew it with `kveil federate renew`.",
+                    self.folder, "this role" if name == "certificate" else name, "has ended" if end <= now else "ends",
+                    f"{end:%Y-%m-%d}",
+                )  # fmt: skip
 
     def _known(self) -> dict[str, list[str]]:
         try:
@@ -123,25 +151,25 @@ def make_keys(folder: str | os.PathLike[str], parties: Sequence[str], hosts: Seq
         root.mkdir(mode=0o700)
     except OSError as error:
         raise InvalidValue(f"{os.fspath(folder)!r} cannot be made: {error.strerror}. Choose another place.") from None
-    made = {name: _certificate(name, hosts) for name in names}
+    made = {name: make_certificate(name, hosts) for name in names}
     for name, (certificate, private) in made.items():
         place = root / name
         place.mkdir(mode=0o700)
-        _write(place / "certificate.pem", certificate, 0o644)
-        _write(place / "private.pem", private, 0o600)
+        write(place / "certificate.pem", certificate, 0o644)
+        write(place / "private.pem", private, 0o600)
     known: dict[str, dict[str, list[str]]] = {name: {} for name in names}
     for party in parties:
         for caller, called in ((COORDINATOR, party), (party, COORDINATOR)):
             token = secrets.token_urlsafe(32)
-            _write(root / caller / f"{called}.pem", made[called][0], 0o644)
-            _write(root / caller / f"{called}.token", token.encode(), 0o600)
+            write(root / caller / f"{called}.pem", made[called][0], 0o644)
+            write(root / caller / f"{called}.token", token.encode(), 0o600)
             known[called][caller] = [hashlib.sha256(token.encode()).hexdigest()]
     for name in names:
-        _write(root / name / "known.json", json.dumps(known[name], indent=1).encode(), 0o600)
+        write(root / name / "known.json", json.dumps(known[name], indent=1).encode(), 0o600)
     return root
 
 
-def _certificate(name: str, hosts: Sequence[str]) -> tuple[bytes, bytes]:
+def make_certificate(name: str, hosts: Sequence[str]) -> tuple[bytes, bytes]:
     """A self-signed certificate and its private key, as PEM."""
     try:
         from cryptography import x509
@@ -177,10 +205,34 @@ def _host(host: str) -> Any:
         return x509.DNSName(host)
 
 
-def _der(path: Path) -> bytes:
-    return ssl.PEM_cert_to_DER_cert(path.read_text(encoding="ascii"))
+def certificates(path: Path) -> list[bytes]:
+    """The certificates of a file."""
+    found = re.findall(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", path.read_text(encoding="ascii"), re.S)
+    if not found:
+        raise InvalidValue(f"{os.fspath(path)!r} holds no certificate. Use folders of `kveil federate keys` as they were made.")
+    return [ssl.PEM_cert_to_DER_cert(text) for text in found]
 
 
-def _write(path: Path, data: bytes, mode: int) -> None:
+def end_of(certificate: bytes) -> datetime:
+    """When a certificate ends: read here, since the standard library tells it of a peer's alone, and only if it has not."""
+    ((_, content),) = _parts(certificate)
+    (_, signed), *_ = _parts(content)
+    _, _, _, (_, validity), *_ = (part for part in _parts(signed) if part[0] != 0xA0)  # but for the version
+    _, (kind, text) = _parts(validity)
+    return datetime.strptime(text.decode("ascii"), "%y%m%d%H%M%SZ" if kind == 0x17 else "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
+
+
+def _parts(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """The (tag, content) pairs of DER."""
+    while data:
+        size, start = data[1], 2
+        if size & 0x80:
+            start += size & 0x7F
+            size = int.from_bytes(data[2:start], "big")
+        yield data[0], data[start : start + size]
+        data = data[start + size :]
+
+
+def write(path: Path, data: bytes, mode: int) -> None:
     with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode), "wb") as file:
         file.write(data)

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from kveil.errors import InvalidValue
 from kveil.federate.party import Party
+from kveil.federate.wire import LARGEST
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,8 @@ class Link(Protocol):
     @property
     def parties(self) -> tuple[str, ...]: ...
 
-    def ask(self, requests: Mapping[str, bytes], timeout: float) -> dict[str, bytes | Lost]:
-        """A reply, or why there is none, for every request; within about `timeout` seconds."""
+    def ask(self, requests: Mapping[str, bytes], timeout: float, largest: int = LARGEST) -> dict[str, bytes | Lost]:
+        """A reply of at most `largest` bytes, or why there is none, for every request; within about `timeout` seconds."""
 
     def close(self) -> None: ...
 
@@ -47,7 +48,7 @@ class InProcess:
     def parties(self) -> tuple[str, ...]:
         return tuple(self._parties)
 
-    def ask(self, requests: Mapping[str, bytes], timeout: float) -> dict[str, bytes | Lost]:
+    def ask(self, requests: Mapping[str, bytes], timeout: float, largest: int = LARGEST) -> dict[str, bytes | Lost]:
         replies = {name: self._parties[name].answer(requests[name], "coordinator") for name in sorted(requests)}
         return {name: Lost("did not answer") if reply is None else reply for name, reply in replies.items()}
 
@@ -66,14 +67,14 @@ class Joined:
     def parties(self) -> tuple[str, ...]:
         return tuple(self._links)
 
-    def ask(self, requests: Mapping[str, bytes], timeout: float) -> dict[str, bytes | Lost]:
+    def ask(self, requests: Mapping[str, bytes], timeout: float, largest: int = LARGEST) -> dict[str, bytes | Lost]:
         shares = [{name: requests[name] for name in link.parties if name in requests} for link in self._all]
         local = [i for i, link in enumerate(self._all) if isinstance(link, InProcess)]  # noise of this thread's own source
         replies: dict[str, bytes | Lost] = {}
         with ThreadPoolExecutor(max(1, len(self._all))) as pool:
-            afar = [pool.submit(link.ask, shares[i], timeout) for i, link in enumerate(self._all) if i not in local]
+            afar = [pool.submit(link.ask, shares[i], timeout, largest) for i, link in enumerate(self._all) if i not in local]
             for i in local:
-                replies |= self._all[i].ask(shares[i], timeout)
+                replies |= self._all[i].ask(shares[i], timeout, largest)
             for future in afar:
                 replies |= future.result()
         return replies

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import IO
 
 from kveil.federate.link import Link, Lost, Transport
+from kveil.federate.wire import LARGEST
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,10 @@ class LoggedLink:
     def parties(self) -> tuple[str, ...]:
         return self._link.parties
 
-    def ask(self, requests: Mapping[str, bytes], timeout: float) -> dict[str, bytes | Lost]:
+    def ask(self, requests: Mapping[str, bytes], timeout: float, largest: int = LARGEST) -> dict[str, bytes | Lost]:
         for name, request in requests.items():
             self._write("request", name, request.decode())
-        replies = self._link.ask(requests, timeout)
+        replies = self._link.ask(requests, timeout, largest)
         for name, reply in replies.items():
             self._write("lost" if isinstance(reply, Lost) else "reply", name, _text(reply))
         return replies

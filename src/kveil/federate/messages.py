@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
+from kveil.federate.limits import SHORT, Limit
 from kveil.federate.wire import HEX32, HEX64, NAME, Reader, WireError, decode, digest, encode, fields, one_of, text, whole
 
 VERSION = 1
@@ -31,8 +33,9 @@ class Request:
         return encode({"v": VERSION, "run": self.run, "seq": self.seq, "kind": self.kind, "body": self.body})
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Request:
-        """The envelope is checked here, the body by whoever knows the kind."""
+    def from_bytes(cls, data: bytes, limit: Limit = SHORT) -> Request:
+        """The envelope is checked here, the body by whoever knows the kind. What is beyond the limit is not parsed."""
+        limit.check(data)
         found = _versioned(decode(data), _REQUEST)
         return cls(found["run"], found["seq"], found["kind"], found["body"])
 
@@ -53,10 +56,23 @@ class Reply:
         return encode(envelope | ({"refused": self.refused} if self.refused else {"body": self.body}))
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Reply:
+    def from_bytes(cls, data: bytes, limit: Limit = SHORT) -> Reply:
+        limit.check(data)
         message = decode(data)
         found = _versioned(message, _REFUSAL if type(message) is dict and "refused" in message else _REPLY)
         return cls(found["run"], found["seq"], found["party"], found["request"], found.get("body"), found.get("refused"))
+
+
+def kind_asked(data: bytes) -> str | None:
+    """The kind that a request says it is, by its end: keys are sorted, so that all but the body comes last."""
+    found = _ASKED.search(data[-ENDING:])
+    return None if found is None else found[1].decode()
+
+
+def request_answered(data: bytes) -> str | None:
+    """The digest of the request that a reply says it answers, without parsing it."""
+    found = _ANSWERED.search(data[-ENDING:])
+    return None if found is None else found[1].decode()
 
 
 def next_link(chain: str, request: bytes, reply: bytes) -> str:
@@ -65,6 +81,11 @@ def next_link(chain: str, request: bytes, reply: bytes) -> str:
 
 
 FIRST_LINK = digest(b"kveil federation 1")
+
+
+ENDING = 200  # bytes that hold the end of every envelope
+_PLACED = rb'"run":"[0-9a-f]{32}","seq":[0-9]{1,5},"v":1\}\Z'
+_ASKED, _ANSWERED = (re.compile(start + _PLACED) for start in (rb'"kind":"([a-z]{1,16})",', rb'"request":"([0-9a-f]{64})",'))
 
 
 def _versioned(message: Any, readers: dict[str, Any]) -> dict[str, Any]:

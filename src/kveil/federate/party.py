@@ -24,8 +24,9 @@ from kveil.errors import BudgetError, InvalidType, InvalidValue, KveilError, Led
 from kveil.federate.journal import Journal, Run
 from kveil.federate.kinds import EXACT, NOISY, QUESTIONS
 from kveil.federate.layout import layout_of
-from kveil.federate.messages import Reply, Request, VersionError
-from kveil.federate.plan import ORDERED, STEPS, RunPlan
+from kveil.federate.limits import largest_request, of_request
+from kveil.federate.messages import Reply, Request, VersionError, kind_asked
+from kveil.federate.plan import ORDERED, STEPS, RunPlan, roster_of
 from kveil.federate.policy import Policy
 from kveil.federate.promise import check_cost, noise_of
 from kveil.federate.questions import Terms, check_size
@@ -93,6 +94,8 @@ class Party:
             if not (isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", value)):
                 raise InvalidValue(f'the {what} of a party must be 1 to 64 letters, digits, "_", "-" or ".", got {value!r}.')
         self.name, self.dataset, self.policy, self._secret = name, dataset, policy, check_secret(secret)
+        if policy.parties and name not in policy.parties:
+            raise InvalidValue(f"the policy lists the parties of a run, and this one, {name!r}, is not among them.")
         self.source: Source = read(data)
         if self.source.is_sparse:
             raise InvalidValue("a federation takes dense rows: make a dense table of the sparse one, or use PrivateKMeans.")
@@ -105,6 +108,7 @@ class Party:
                 "forgotten what was spent. Use the ledger that belongs to the journal; do not answer from this one."
             )
         self._lock, self._clock = threading.Lock(), clock
+        self._heard: dict[str, float] = {}  # run -> when it last asked something, since this party was started
 
     def __repr__(self) -> str:
         return f"Party({self.name!r}, {self.source.n_columns} column(s), {self.ledger!r})"
@@ -112,18 +116,23 @@ class Party:
     def close(self) -> None:
         self._journal.close()
 
+    @property
+    def largest_request(self) -> int:
+        """Bytes of the longest message that is read."""
+        return largest_request(self.layout, self.policy)
+
     def answer(self, request: bytes, coordinator: str | None = None) -> bytes | None:
         """The reply to a request, as bytes; None where the answer failed for a reason that may lie in the rows.
 
         The same bytes asked again get the same bytes back, also after a restart. `coordinator`: who asks, if the transport
         knows it.
         """
+        try:
+            asked = Request.from_bytes(request, of_request(kind_asked(request), self.layout, self.policy))
+        except KveilError as error:
+            code = "version" if isinstance(error, VersionError) else "payload"
+            return Reply(NOBODY, 0, self.name, digest(request), refused=code).to_bytes()
         with self._lock:
-            try:
-                asked = Request.from_bytes(request)
-            except KveilError as error:
-                code = "version" if isinstance(error, VersionError) else "payload"
-                return Reply(NOBODY, 0, self.name, digest(request), refused=code).to_bytes()
             log.info("party %s: run %s, message %d, %s", self.name, asked.run[:8], asked.seq, asked.kind)
             try:
                 return self._answer(asked, request, coordinator)
@@ -176,14 +185,25 @@ class Party:
         self._check(plan)
         now = self._clock()
         for run in self._journal.open_runs():
-            if now < run.expires:
-                log.info("party %s: run %s is open for %d more seconds", self.name, run.id[:8], run.expires - now)
+            left = self._held_for(run) - now
+            if left > 0:
+                log.info("party %s: run %s is open and keeps others out for %d more seconds", self.name, run.id[:8], left)
                 raise Refused("busy")
             self._journal.shut(run.id)
         reply = self._reply(asked, request, {"accept": 1})
         hold = min(plan.expires, self.policy.longest_hold)
         self._journal.open(asked.run, encode(asked.body), int(now) + hold, request, digest(request), reply)
+        self._heard = {asked.run: now}
         return reply
+
+    def _held_for(self, run: Run) -> float:
+        """Until when an open run keeps others out: not after a long silence, nor if it broke off before this party was started.
+
+        Closing a run is always safe: it is closed for ever, and what it has spent stays spent.
+        """
+        if run.id not in self._heard:
+            return 0.0
+        return min(run.expires, self._heard[run.id] + min(self.policy.longest_silence, _agreed(run.plan).longest_silence))
 
     def _check(self, plan: RunPlan) -> None:
         self._allow(plan)
@@ -196,6 +216,7 @@ class Party:
         kinds = {part.kind for part in plan.rounds}
         allowed = {
             "dataset": plan.data == self.dataset,
+            "parties": not policy.parties or plan.roster == roster_of(policy.parties),
             "protocols": plan.protocol in policy.protocols and plan.keeps_to_protocol(),
             "max_clusters": plan.n_clusters <= policy.max_clusters,
             "max_rounds": sum(part.times for part in plan.rounds) <= policy.max_rounds,
@@ -255,6 +276,7 @@ class Party:
         numbers = {name: array.tolist() for name, array in zip(question.names, released, strict=True)}
         reply = self._reply(asked, request, {**numbers, "noise": noise})
         self._journal.store(asked.run, asked.seq, request, reply)
+        self._heard[asked.run] = self._clock()
         return reply
 
     def _place(self, asked: Request, plan: RunPlan) -> int:

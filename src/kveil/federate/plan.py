@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import floor
+from math import ceil, floor
 from typing import Any, Literal, get_args
 
 from kveil.errors import InvalidValue
@@ -59,7 +59,11 @@ class Round:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What a party is asked to agree to. `epsilon` is None for a run without noise, which promises nothing."""
+    """What a party is asked to agree to. `epsilon` is None for a run without noise, which promises nothing.
+
+    roster: the digest of the names of all parties. parties_per_person: at how many of them a person may be; no run promises
+    anything to people at more than one, so that a plan which says so is none.
+    """
 
     protocol: Protocol
     data: str
@@ -76,6 +80,11 @@ class RunPlan:
     @property
     def loss(self) -> Loss:
         return "none" if self.epsilon is None else "zcdp" if self.delta else "pure"
+
+    @property
+    def longest_silence(self) -> int:
+        """Seconds between two messages of a run that goes on: twice what its coordinator waits for an answer."""
+        return 2 * ceil(self.expires / (sum(part.times for part in self.rounds) + 2))
 
     def described(self) -> dict[str, Any]:
         return {
@@ -154,7 +163,7 @@ _ROUND: dict[str, Reader] = {
 }  # fmt: skip
 _PLAN: dict[str, Reader] = {
     "protocol": one_of(*get_args(Protocol)), "data": NAME, "domain": HEX64, "relation": one_of("add-remove"),
-    "rows_per_person": whole(1, 2**31), "parties_per_person": whole(1, 2**31), "n_clusters": whole(1, MOST_CLUSTERS),
+    "rows_per_person": whole(1, 2**31), "parties_per_person": whole(1, 1), "n_clusters": whole(1, MOST_CLUSTERS),
     "epsilon": _epsilon, "delta": ratio, "rounds": many(Round.read, 1, MOST_LISTED), "expires": whole(1, LONGEST_HOLD),
     "roster": HEX64,
 }  # fmt: skip

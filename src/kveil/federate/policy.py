@@ -19,11 +19,13 @@ class Policy:
 
     epsilon_per_run, delta_per_run: the most that one run may cost.
     coordinators: names that may ask, as the transport proves them; empty: whoever the transport lets through.
+    parties: names of all parties of a run, this one too, as its coordinator states them; empty: whoever they are.
     protocols: those that are answered.
     allow_exact: whether runs without noise are answered ("cells" with epsilon=None, and "dk"). They promise nothing: with "cells"
         among the protocols a coordinator may then read all rows, cell by cell; with "dk" alone it gets sums over clusters.
     max_rounds, max_clusters, max_level, max_cells, max_rows: sizes of what may be asked.
     longest_hold: seconds that a run may stay open.
+    longest_silence: seconds after which a run that asks nothing gives way to another.
     """
 
     epsilon_per_run: float = 1.0
@@ -37,12 +39,14 @@ class Policy:
     max_cells: int = 2**16
     max_rows: int = 2**16
     longest_hold: int = 86_400
+    longest_silence: int = 600
+    parties: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         numbers = {field.name: getattr(self, field.name) for field in fields(self) if field.type == "int"}
         bad = [name for name, value in numbers.items() if type(value) is not int or value < 1]
         bad += [name for name in ("epsilon_per_run", "delta_per_run") if not _is_number(getattr(self, name))]
-        bad += [name for name in ("coordinators", "protocols") if not _are_texts(getattr(self, name))]
+        bad += [name for name in ("coordinators", "protocols", "parties") if not _are_texts(getattr(self, name))]
         bad += ["allow_exact"] if type(self.allow_exact) is not bool else []
         bad += ["max_level"] if not bad and self.max_level > 62 else []
         bad += ["max_cells"] if not bad and self.max_cells > 2**20 else []

@@ -8,7 +8,9 @@ from kveil.errors import InvalidValue
 from kveil.federate import cells, sample, variates
 from kveil.federate.layout import Layout
 from kveil.federate.plan import Protocol, Round
+from kveil.federate.sealed import sealed_size
 from kveil.federate.steps import Steps
+from kveil.federate.wire import MOST_NUMBERS
 
 PROTOCOLS: tuple[Protocol, ...] = ("cells", "sample", "dk", "pdk")
 
@@ -39,6 +41,10 @@ def schedule(
     protocol: Protocol, layout: Layout, epsilon: Fraction | None, delta: Fraction, n_steps: int, n_clusters: int, n_parties: int
 ) -> tuple[Round, ...]:
     """The rounds of a run, from public parameters alone."""
+    d = layout.domain.n_columns
+    numbers = n_clusters * (sealed_size(d) if protocol == "dk" else d + 1)
+    if numbers > MOST_NUMBERS:
+        raise InvalidValue(f"{n_clusters} centres of {d} columns do not fit into a message. Ask for fewer clusters.")
     if protocol == "sample":
         return sample.schedule(layout, epsilon, delta, n_steps)
     if protocol == "pdk":

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from kveil.federate.layout import Layout
 from kveil.federate.plan import Round, units
 from kveil.federate.policy import Policy
-from kveil.federate.wire import LARGEST, WireError, fields, many, one_of, whole
+from kveil.federate.wire import MOST_NUMBERS, WireError, fields, many, one_of, whole
 from kveil.kernel.ledger import Ticket
 from kveil.kernel.loss import Charge
 from kveil.partition.midpoints import Level, is_antichain
@@ -31,7 +31,6 @@ from kveil.summary.linear import CellCounts, CellSums, cell_counts, cell_sums
 Integers = NDArray[np.int64]
 
 N_LENGTHS = 40  # bins of a distance, four an octave
-MOST_NUMBERS = LARGEST // 8  # in a reply: most have seven digits or fewer
 _NUMBER = whole(-(2**63), 2**63 - 1)
 
 

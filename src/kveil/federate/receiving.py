@@ -12,16 +12,18 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from kveil.errors import FederationError, InvalidValue
 from kveil.federate.calling import FIRST_PAUSE, LONGEST_PAUSE, ticked
-from kveil.federate.client import KEYS_ADVICE, CallFailed, Client
+from kveil.federate.client import KEYS_ADVICE, CallFailed, Client, TooLarge
 from kveil.federate.keys import COORDINATOR, Keys
+from kveil.federate.limits import SMALL
 from kveil.federate.link import Lost, named
-from kveil.federate.messages import Reply
+from kveil.federate.messages import request_answered
 from kveil.federate.party import Party
-from kveil.federate.server import Server
-from kveil.federate.wire import WireError, digest
+from kveil.federate.server import SLOWEST, Answer, Server
+from kveil.federate.wire import LARGEST, digest
 
 PATH = "/v1/next"
 LONG_POLL = 25.0  # seconds
@@ -50,7 +52,7 @@ class Receiving:
         if unknown:
             raise InvalidValue(f"the folder of keys does not know the parties {', '.join(unknown)}.")
         link = ReceivingLink(parties)
-        link.server = Server(self.host, self.port, link.respond, keys, mutual=self.mutual)
+        link.server = Server(self.host, self.port, link.respond, keys, mutual=self.mutual, largest=link.largest)
         link.server.start()
         if self.announce is not None:
             self.announce(link.server.url)
@@ -71,7 +73,8 @@ class Desk:
     request: bytes | None = None
     reply: bytes | None = None
     has_called: bool = False
-    replies: dict[str, str] = field(default_factory=dict)  # digest of a request -> digest of its first reply
+    replies: dict[str, str | None] = field(default_factory=dict)  # digest of a request -> digest of its first reply
+    largest: int = SMALL  # bytes of a reply to what was asked last
     is_broken: bool = False
 
 
@@ -95,11 +98,16 @@ class ReceivingLink:
             self._changed.wait_for(lambda: all(desk.has_called for desk in self._desks.values()), timeout)
             return [name for name, desk in self._desks.items() if not desk.has_called]
 
-    def ask(self, requests: Mapping[str, bytes], timeout: float) -> dict[str, bytes | Lost]:
+    def largest(self, who: str) -> int:
+        """Bytes that a party may send now; what is longer answers nothing that was asked."""
+        return self._desks[who].largest if who in self._desks else 0
+
+    def ask(self, requests: Mapping[str, bytes], timeout: float, largest: int = LARGEST) -> dict[str, bytes | Lost]:
         desks = {name: self._desks[name] for name in requests}
         with self._changed:
             for name, desk in desks.items():
-                desk.request, desk.reply = requests[name], None
+                desk.request, desk.reply, desk.largest = requests[name], None, largest
+                desk.replies.setdefault(digest(desk.request))
             self._changed.notify_all()
             self._changed.wait_for(lambda: all(desk.reply is not None or desk.is_broken for desk in desks.values()), timeout)
             replies = {name: self._taken(desk) for name, desk in desks.items()}
@@ -113,30 +121,35 @@ class ReceivingLink:
             self._changed.notify_all()
         self.server.stop()
 
-    def respond(self, who: str, path: str, body: bytes) -> tuple[int, bytes]:
-        """One call of a party: take its reply, if it brings one, and give it the next request, or nothing."""
+    def respond(self, who: str, path: str, body: bytes) -> Answer | Callable[[], Answer]:
+        """One call of a party: take its reply, if it brings one, and tell how to wait for the next request."""
         desk = self._desks.get(who)
         if path != PATH or desk is None:
             return 404, b""
+        answered, is_now = request_answered(body), digest(body)  # a reply is not parsed here, where all parties wait in line
         with self._changed:
             desk.has_called = True
             if body:
-                self._take(desk, body)
+                self._take(desk, body, answered, is_now)
             self._changed.notify_all()
+        return partial(self._next, desk)
+
+    def _next(self, desk: Desk) -> Answer:
+        with self._changed:
             self._changed.wait_for(lambda: self._is_over or (desk.request is not None and desk.reply is None), LONG_POLL)
             waits = desk.request if desk.reply is None and not self._is_over else None
         return (204, b"") if waits is None else (200, waits)
 
-    def _take(self, desk: Desk, body: bytes) -> None:
+    def _take(self, desk: Desk, body: bytes, answered: str | None, is_now: str) -> None:
         """Keep the first reply to the request that waits; one that answers an earlier request is late and of no use."""
-        try:
-            answered = Reply.from_bytes(body).request
-        except WireError:
-            answered = digest(desk.request or b"")  # garbage: for the coordinator to see
-        known = desk.replies.setdefault(answered, digest(body))
-        if known != digest(body):
+        waiting = None if desk.request is None else digest(desk.request)
+        answered = answered or waiting  # garbage: for the coordinator to see
+        if answered is None or answered not in desk.replies:
+            return  # of another run
+        was = desk.replies[answered] = desk.replies[answered] or is_now
+        if was != is_now:
             desk.is_broken = True
-        elif desk.request is not None and answered == digest(desk.request) and desk.reply is None:
+        elif answered == waiting and desk.reply is None:
             desk.reply = body
 
     def _taken(self, desk: Desk) -> bytes | Lost:
@@ -164,7 +177,8 @@ def call_in(
     try:
         while not stop.is_set():
             try:
-                status, request = client.post(PATH, reply, LONG_POLL + 10.0)
+                seconds = LONG_POLL + 10.0 + (len(reply) + party.largest_request) / SLOWEST
+                status, request = client.post(PATH, reply, seconds, party.largest_request)
             except CallFailed as error:
                 if patience is not None and time.monotonic() - since > patience:
                     raise FederationError(f"the coordinator at {url} {error}.") from None
@@ -174,6 +188,10 @@ def call_in(
                 stop.wait(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
                 continue  # with the same reply: it was not acknowledged
+            except TooLarge:  # our reply, which is of a run that is over; or its request, which no policy allows
+                reply = b""
+                stop.wait(pause)
+                continue
             except FederationError as error:
                 raise FederationError(f"the coordinator at {url} {error}. {KEYS_ADVICE}") from None
             pause, since, told = FIRST_PAUSE, time.monotonic(), ""

@@ -11,6 +11,7 @@ from kveil.federate.picks import LARGEST, SampleQuestion
 from kveil.federate.plan import Round, shared_out
 from kveil.federate.questions import CellsQuestion
 from kveil.federate.steps import Outcome, Steps, step_rounds, step_weights
+from kveil.federate.wire import MOST_NUMBERS
 from kveil.privatise.seeds import projected
 from kveil.solve.wkmeans import thorough_kmeans
 
@@ -34,9 +35,9 @@ class SampleRun(Steps):
     def run(self) -> Outcome:
         sizes = self.told("cells", CellsQuestion(0))
         all_rows, wanted = sum(max(1, size) for size in sizes.values()), PER_CLUSTER * self.k
-        points = []
+        points, most = [], min(MOST_ROWS, MOST_NUMBERS // self.layout.domain.n_columns)
         for name, size in sizes.items():
-            rows = int(np.clip(round(wanted * max(1, size) / all_rows), 1, MOST_ROWS))
+            rows = int(np.clip(round(wanted * max(1, size) / all_rows), 1, most))
             question = SampleQuestion(rows, int(np.clip(size, rows, LARGEST)))
             replies = self.coordinator.ask("sample", question, self.layout, [name])
             points += [projected(codes, self.layout.domain) for (codes,) in replies.values()]

@@ -39,6 +39,11 @@ def sealed(code: Integers, terms: Terms, sender: str, t: int) -> Integers:
     return np.frombuffer(nonce + box, dtype=np.uint8).astype(np.int64)
 
 
+def sealed_size(n_columns: int) -> int:
+    """How many numbers a sealed row is."""
+    return NONCE + TAG + 8 * n_columns
+
+
 def opened(message: Sequence[int], terms: Terms, sender: str, t: int) -> Integers:
     """What `sealed` was given. Another run, round, sender or secret opens nothing."""
     from cryptography.exceptions import InvalidTag
@@ -62,7 +67,7 @@ class SealedSeeds:
     @classmethod
     def read(cls, body: Any, terms: Terms, least: int) -> SealedSeeds:
         d = terms.layout.domain.n_columns
-        size = NONCE + TAG + 8 * d
+        size = sealed_size(d)
         found = fields(body, {
             "sealed": many(many(whole(0, 255), size, size), least, terms.n_clusters),
             "senders": many(NAME, least, terms.n_clusters),
@@ -120,7 +125,7 @@ class SeedQuestion(SealedQuestion):
         return cls(SealedSeeds((), ()))
 
     def shapes(self, layout: Layout) -> tuple[tuple[int, ...], ...]:
-        return ((NONCE + TAG + 8 * layout.domain.n_columns,),)
+        return ((sealed_size(layout.domain.n_columns),),)
 
     def answer(self, source: Source, terms: Terms, ticket: Ticket | None) -> Sequence[Integers]:
         places = self.seeds.places(source, terms.layout)

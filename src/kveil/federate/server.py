@@ -10,21 +10,30 @@ import logging
 import socket
 import ssl
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BufferedReader
 from typing import Any
 
 from kveil.errors import InvalidValue
+from kveil.federate.admission import Bodies, Place, Places
 from kveil.federate.keys import Keys
 from kveil.federate.wire import LARGEST
 
-PATIENCE = 30.0  # seconds for a handshake, or for the next bytes of a request
-MOST_CONNECTIONS = 256
+HANDSHAKE = 5.0  # seconds for every step of a handshake, and until a caller has said who it is
+PATIENCE = 30.0  # seconds that a known caller may be silent, or wait for room
+SLOWEST = 2**18  # bytes a second of a body, after PATIENCE
+MOST_HEADERS = 2**15  # bytes of a request that are not its body
+PIECE = 2**16  # bytes that are received in one go
 PLAIN_NAME = "Kveil-Name"  # who calls, where there are no keys to prove it: on this machine, in tests
 
-Respond = Callable[[str, str, bytes], tuple[int, bytes]]  # (who calls, path, body) -> (status, body)
+Answer = tuple[int, bytes]  # status and body
+Respond = Callable[
+    [str, str, bytes], Answer | Callable[[], Answer]
+]  # (who calls, path, body) -> an answer, or how to wait for it
 
 log = logging.getLogger("kveil.federate")
 
@@ -33,19 +42,30 @@ class Server(ThreadingHTTPServer):
     """Listens on one address. With `keys` over TLS 1.3, to callers that show a token of theirs or, `mutual`, a certificate.
 
     Without keys it speaks plain HTTP, to this machine alone and believing everybody: for tests.
+    largest: how many bytes a caller may send now. A body stays in memory until `respond` returns; where that takes long, it
+    returns how to wait, and keeps no body.
     """
 
     daemon_threads = True
     request_queue_size = 64
 
-    def __init__(self, host: str, port: int, respond: Respond, keys: Keys | None, *, mutual: bool = False) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        respond: Respond,
+        keys: Keys | None,
+        *,
+        mutual: bool = False,
+        largest: Callable[[str], int] = lambda who: LARGEST,
+    ) -> None:
         if keys is None and not is_loopback(host):
             raise InvalidValue("without keys this server would answer anybody in plain text. It does so on 127.0.0.1 only.")
-        self.respond, self.keys, self.mutual = respond, keys, mutual
+        self.respond, self.keys, self.largest, self.mutual = respond, keys, largest, mutual
         self._context = None if keys is None else keys.for_listening(mutual=mutual)
-        self._places = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self.places, self.bodies = Places(), Bodies()
         try:
-            super().__init__((host, port), Handler)
+            super().__init__((host, port), BaseHTTPRequestHandler)  # `finish_request` makes a Handler, with its place
         except OSError as error:
             raise InvalidValue(
                 f"cannot listen on {host}:{port}: {error.strerror}. Choose another port, or an address of this machine."
@@ -65,16 +85,17 @@ class Server(ThreadingHTTPServer):
 
     def finish_request(self, request: Any, client_address: Any) -> None:
         """One connection, in its own thread: handshake first, so that nobody else waits for it."""
-        if not self._places.acquire(blocking=False):
-            return
+        place = self.places.enter(request, client_address[0])
         try:
-            request.settimeout(PATIENCE)
+            request.settimeout(HANDSHAKE)
             if self._context is not None:
-                request = self._context.wrap_socket(request, server_side=True)
+                request = self._context.wrap_socket(request, server_side=True, do_handshake_on_connect=False)
+                self.places.secure(place, request)
+                request.do_handshake()
             with request:
-                Handler(request, client_address, self)
+                Handler(request, client_address, self, place)
         finally:
-            self._places.release()
+            self.places.leave(place)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A peer that went away or is no peer of ours: worth a line, not a traceback."""
@@ -90,6 +111,19 @@ class Server(ThreadingHTTPServer):
         return self.keys.caller(token) if kind == "Bearer" else None
 
 
+class Lines(BufferedReader):
+    """What arrives on a connection. Lines are of requests and their headers: so many bytes, until `left` is set anew."""
+
+    left = MOST_HEADERS
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        line = super().readline(size)
+        self.left -= len(line)
+        if self.left < 0:
+            raise ConnectionError("too many headers")
+        return line
+
+
 class Handler(BaseHTTPRequestHandler):
     """POST, a body of known length, and nothing else."""
 
@@ -97,23 +131,53 @@ class Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "kveil", ""
     wbufsize = -1
     disable_nagle_algorithm = True
-    timeout = PATIENCE
     server: Server
+    rfile: Lines
+
+    def __init__(self, request: Any, client_address: Any, server: Server, place: Place) -> None:
+        self.place = place
+        super().__init__(request, client_address, server)
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile.close()
+        self.rfile = Lines(self.connection.makefile("rb", buffering=0))
+
+    def handle_one_request(self) -> None:
+        self.rfile.left = MOST_HEADERS
+        super().handle_one_request()
 
     def do_POST(self) -> None:
         who = self.server.caller(self.connection, self.headers)
         if who is None:
             return self._end(HTTPStatus.UNAUTHORIZED)
+        self.server.places.prove(self.place, who)
+        self.connection.settimeout(PATIENCE)
         length = self.headers.get("Content-Length", "")
         if self.headers.get("Transfer-Encoding") or not (length.isascii() and length.isdecimal() and len(length) < 12):
             return self._end(HTTPStatus.LENGTH_REQUIRED)
-        if int(length) > LARGEST:  # before a byte of it is read
+        size = int(length)
+        if size > LARGEST:  # before a byte of it is read
             return self._end(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-        body = self.rfile.read(int(length))
-        if len(body) < int(length):
-            return self._end(HTTPStatus.BAD_REQUEST)
-        status, answer = self.server.respond(who, self.path, body)
-        self._send(status, answer)
+        if size > self.server.largest(who):  # received and thrown away: who is cut off in the middle would only try again
+            sum(len(piece) for piece in self._pieces(size))
+            return self._send(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, b"")
+        with self.server.bodies.room(who, size, PATIENCE) as has_room:
+            if not has_room:
+                return self._end(HTTPStatus.SERVICE_UNAVAILABLE)
+            answer = self.server.respond(who, self.path, b"".join(self._pieces(size)))
+        status, body = answer() if callable(answer) else answer
+        self._send(status, body)
+
+    def _pieces(self, size: int) -> Iterator[bytes]:
+        """A body as it arrives; one that breaks off, or comes too slowly, ends the connection."""
+        deadline = time.monotonic() + PATIENCE + size / SLOWEST
+        while size:
+            piece = self.rfile.read1(min(size, PIECE))
+            if not piece or time.monotonic() > deadline:
+                raise ConnectionError("a body broke off")
+            size -= len(piece)
+            yield piece
 
     def _end(self, status: HTTPStatus) -> None:
         self.close_connection = True

@@ -10,11 +10,14 @@ import json
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from operator import lt
 from typing import Any, NoReturn
 
 from kveil.errors import InvalidValue
 
-LARGEST = 64 * 2**20  # bytes of a message
+LARGEST = 2**23  # bytes of a message; `limits` says what is allowed where
+NUMBER_SIZE = 21  # bytes of a number of 64 bits, with its comma
+MOST_NUMBERS = LARGEST // (NUMBER_SIZE + 1)  # in a message: however long they are, it is not too long to be sent
 MOST_DIGITS = 20  # of a whole number; all that are sent fit into 64 bits
 FRACTION = re.compile(r"(0|[1-9][0-9]{0,39})/([1-9][0-9]{0,39})")
 
@@ -35,13 +38,20 @@ def decode(data: bytes) -> Any:
     if len(data) > LARGEST:
         raise WireError("a message is larger than the protocol allows.")
     try:
-        message = json.loads(data, parse_float=_refuse, parse_constant=_refuse, parse_int=_whole, object_pairs_hook=_distinct)
-        is_canonical = encode(message) == data
+        message = json.loads(
+            data.decode(), parse_float=_refuse, parse_constant=_refuse, parse_int=_whole, object_pairs_hook=_sorted
+        )
+        is_canonical = is_plain(data) or encode(message) == data
     except (ValueError, RecursionError):  # UnicodeDecodeError is a ValueError
         is_canonical = False
     if not is_canonical:
         raise WireError("a message is not canonical JSON of whole numbers and text.")
     return message
+
+
+def is_plain(data: bytes) -> bool:
+    """Whether a message has one spelling, but for its numbers and the order of its keys, which are checked as they are read."""
+    return data.isascii() and not any(byte in data for byte in b" \t\n\r\\")
 
 
 def digest(*parts: bytes) -> str:
@@ -114,13 +124,13 @@ HEX32, HEX64 = text("[0-9a-f]{32}"), text("[0-9a-f]{64}")
 NAME = text("[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    return found if len(found) == len(pairs) else _refuse("")
+def _sorted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    keys = [key for key, _ in pairs]
+    return dict(pairs) if all(map(lt, keys, keys[1:])) else _refuse("")
 
 
 def _whole(digits: str) -> int:
-    return int(digits) if len(digits) <= MOST_DIGITS else _refuse("")
+    return int(digits) if len(digits) <= MOST_DIGITS and digits != "-0" else _refuse("")
 
 
 def _refuse(_: str) -> NoReturn:
