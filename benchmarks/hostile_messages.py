@@ -241,13 +241,15 @@ class Peers:
     def _calls(self, name: str, url: str) -> None:
         """Fetch and answer; the bad one leaves its hostile reply on four connections at once, twice on each."""
         reply = b""
-        while True:
-            request = post(url, "/v1/next", name, reply)
-            reply = self.reply(name, request) if request else b""
-            if name == "bad" and self.hostile:
-                for _ in range(4 if request else 0):
-                    threading.Thread(target=repeated, args=(partial(post, url, "/v1/next", name, reply),), daemon=True).start()
-                reply = b""
+        with suppress(OSError, http.client.HTTPException):  # until the coordinator is gone
+            while True:
+                request = post(url, "/v1/next", name, reply)
+                reply = self.reply(name, request) if request else b""
+                if name == "bad" and self.hostile:
+                    attack = partial(post, url, "/v1/next", name, reply)
+                    for _ in range(4 if request else 0):
+                        threading.Thread(target=repeated, args=(attack,), daemon=True).start()
+                    reply = b""
 
 
 def while_flooded(attack: Callable[[], Any], honest: Callable[[], Any], memory: Memory) -> tuple[float, float]:
