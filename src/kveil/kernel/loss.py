@@ -338,6 +338,7 @@ def zcdp_epsilon(rho: Fraction, delta: Fraction) -> float:
     return max(0.0, least + 1e-12 * (1 + abs(least)))
 
 
+@lru_cache(maxsize=64)
 def zcdp_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest rho, a multiple of 2**-40 (a ledger's unit), whose epsilon at delta does not pass `epsilon`."""
     units = range(math.ceil(epsilon * 2**40))  # rho-zCDP never gives an epsilon below rho

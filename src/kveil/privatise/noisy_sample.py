@@ -26,7 +26,8 @@ class NoisySample:
     """`n_rows` rows drawn without replacement, each plus noise; the domain's centre where the table is too short.
 
     Private:      the rows, their number, which were drawn, and how many of the released ones stand for none.
-                  Public: s = n_rows, the domain, the budget, and M: `expected_rows`, or else a noisy number of rows, at least s.
+                  Public: s = n_rows, the domain, the budget, and M: `expected_rows`, or else a noisy number of rows, at least s
+                  (for s = 1 at least r).
     Neighbours:   add, remove or replace one record, or one person with at most r rows.
     Sensitivity:  of the number of rows: r. Of the sample: s distinct of T = max(rows, M) slots are drawn, in random order;
                   slot j holds record j, or nothing; neighbours differ in one slot, which is drawn with probability at most s/M,
@@ -46,24 +47,25 @@ class NoisySample:
 
     @property
     def charges(self) -> tuple[Charge, ...]:
-        return (*(() if self._size is None else (self._size.charge,)), self._sample(self.n_rows).charge)
+        return (*(() if self._size is None else (self._size.charge,)), self._sample(1).charge)
 
     def release(self, source: Source, ticket: Ticket | None) -> Integers:
         """Noisy codes (s, d), not yet moved into the domain."""
         assert ticket is not None
         places = RowPlaces(source, self.domain, Score(), secret_words(2, ticket))
         size = noisy_size(self._size, self.expected_rows, places, ticket)
-        return gate.run(self._sample(max(self.n_rows, size)), places, ticket)[0]
+        return gate.run(self._sample(size), places, ticket)[0]
 
     @property
     def _size(self) -> Measurement[Integers, Integers] | None:
         return None if self.expected_rows is not None else size_noise(self.unit, self.of_size)
 
     def _sample(self, public_total: int) -> Measurement[Places, Integers]:
-        reach = Reach.of(self.domain, is_vector=self.is_vector)
+        reach, rows = Reach.of(self.domain, is_vector=self.is_vector), self.unit.max_rows_per_person
+        least = rows if self.n_rows == 1 else self.n_rows  # a person may own so many slots, or all picks together
         return noisy_picks(
             "sample of rows", reach.diameter, self.of_sample, norm=reach.norm, n_picks=self.n_rows,
-            rows=self.unit.max_rows_per_person, public_total=public_total, reason="a row is drawn with probability at most s/M",
+            rows=rows, public_total=max(least, public_total), reason="a row is drawn with probability at most s/M",
         )  # fmt: skip
 
 

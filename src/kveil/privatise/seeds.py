@@ -93,8 +93,9 @@ class LaplaceSeeds:
 
         The place is a number of 128 secret bits modulo the total: the promise holds for any choice, exact or not.
         """
+        key = secret_words(2, ticket)
         for rule in (score, Score()):
-            places = RowPlaces(source, self.domain, rule, secret_words(2, ticket))
+            places = RowPlaces(source, self.domain, rule, key)
             if places.total:
                 break
         place = int.from_bytes(secret_words(2, ticket).tobytes(), "little")

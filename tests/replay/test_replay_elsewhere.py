@@ -1,0 +1,138 @@
+"""What leaves streams, parties of a federation, devices and the search for bounds, replayed on neighbours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from leaving import fitted
+from neighbours import mixed, odd, people, rows_moved, stairs
+from replaying import replay
+
+from kveil import FederatedKMeans, Ledger, LocalKMeans, StreamKMeans, find_bounds, read
+from kveil.errors import BoundsNotFound
+from kveil.federate import Party, Policy
+from kveil.federate.kinds import QUESTIONS
+from kveil.federate.messages import Request
+from kveil.federate.plan import KINDS
+from kveil.federate.protocols import PROTOCOLS
+
+STREAMS = {
+    "1 column": (1, {}, rows_moved),
+    "2 columns": (2, {"bounds": ([-1.0, -2.0], [1.0, 30.0])}, rows_moved),
+    "2 columns, stairs": (2, {"epsilon": 10.0}, stairs),
+    "loud noise": (3, {"epsilon": 0.5}, rows_moved),
+    "6 columns": (6, {}, rows_moved),
+    "6 columns, stairs": (6, {}, stairs),
+    "Gaussian": (6, {"delta": 1e-6, "memory": 256}, rows_moved),
+    "projection": (25, {"epsilon": 300.0}, rows_moved),
+}
+FEDERATIONS = {
+    "cells": (2, {}),
+    "cells, ball, Gaussian": (6, {"delta": 1e-6, "radius": 1.0}),
+    "sample": (2, {"protocol": "sample"}),
+    "sample, ball": (3, {"protocol": "sample", "radius": 1.0}),
+    "pdk": (2, {"protocol": "pdk"}),
+}
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_what_a_stream_releases_follows_from_noisy_answers_alone(name):
+    d, options, tables = STREAMS[name]
+
+    def act(table: Any) -> dict[str, Any]:
+        begun = StreamKMeans(**{"n_clusters": 3, "epsilon": 40.0, "memory": 64, "bounds": (-1, 1), "random_state": 1} | options)
+        begun.partial_fit(table[:20]).partial_fit(pl.DataFrame(table[20:]).to_numpy())
+        taken, early = begun.taken_, begun.finish(go_on=True).release_
+        return {**fitted(begun.finish()), "taken": taken, "early": vars(early)}
+
+    for pairs in tables(d, "add-remove"):
+        tape = replay(act, pairs.table, pairs.neighbours)
+        assert len(tape.draws) == tape.left["receipt"]["charges"] + tape.left["early"]["receipt"]["charges"]
+
+
+class Telling(Party):
+    """A party that keeps what it was asked and what it sent."""
+
+    def answer(self, request: bytes, coordinator: str | None = None) -> bytes | None:
+        reply = super().answer(request, coordinator)
+        assert reply is not None, "an answer failed"
+        self.told = [*getattr(self, "told", []), (request, reply)]
+        return reply
+
+
+def federated(d: int, options: dict[str, Any], rows: Any = lambda table: table) -> Any:
+    """A run of two parties, of which one holds the table and the other always the same rows."""
+    policy = Policy(epsilon_per_run=40.0, delta_per_run=options.get("delta", 0.0), protocols=("cells", "sample", "pdk"))
+    domain = {"center": np.zeros(d), "radius": options["radius"]} if "radius" in options else {"bounds": (-1, 1)}
+
+    def act(table: Any) -> dict[str, Any]:
+        held = {"north": rows(table), "south": rows(mixed(d) if table.shape[1] == d else _of_people(d))}
+        parties = [Telling(source, name=name, policy=policy, **domain) for name, source in held.items()]
+        made = FederatedKMeans(**{"n_clusters": 3, "epsilon": 40.0, "random_state": 1, **domain} | options).fit(parties)
+        charged = [entry.plan for party in parties for entry in party.ledger.charges()]
+        return {**fitted(made), "told": [party.told for party in parties], "charged": charged}
+
+    return act
+
+
+def _of_people(d: int) -> Any:
+    return np.column_stack([np.arange(len(mixed(d))), mixed(d)])
+
+
+@pytest.mark.parametrize("name", FEDERATIONS)
+def test_what_a_party_sends_follows_from_noisy_answers_alone(name):
+    d, options = FEDERATIONS[name]
+    asked = set()
+    for pairs in rows_moved(d, "add-remove"):
+        tape = replay(federated(d, options), pairs.table, pairs.neighbours)
+        asked |= {Request.from_bytes(request).kind for request, _ in tape.left["told"][0]}
+    assert asked & QUESTIONS.keys() == KINDS[options.get("protocol", "cells")], "not all kinds were asked"
+
+
+@pytest.mark.parametrize("protocol", ["cells", "sample", "pdk"])
+def test_what_a_party_sends_hides_a_person_with_several_rows(protocol):
+    act = federated(2, {"protocol": protocol}, lambda table: read(table, person=0, max_rows_per_person=2))
+    for pairs in people(mixed(2), odd(2), 2, "add-remove"):
+        replay(act, pairs.table, pairs.neighbours)
+
+
+def test_every_private_protocol_is_replayed():
+    replayed = {options.get("protocol", "cells") for _, options in FEDERATIONS.values()}
+    assert replayed == set(PROTOCOLS) - {"dk"}, "dk promises nothing"
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("shape", ["box", "cube", "ball"])
+def test_bounds_that_are_found_follow_from_noisy_answers_alone(shape, relation):
+    def act(table: Any) -> dict[str, Any]:
+        ledger = Ledger.memory("one", 40.0, relation=relation)
+        bounds, receipt = find_bounds(table, 40.0, ledger=ledger, shape=shape)
+        return {"bounds": bounds, "receipt": receipt}
+
+    tables = (rows_moved, stairs) if relation == "add-remove" else (rows_moved,)
+    for pairs in (pairs for made in tables for pairs in made(3, relation)):
+        replay(act, pairs.table, pairs.neighbours, may_raise=(BoundsNotFound,))
+
+
+def test_bounds_hide_a_person_with_several_rows():
+    def act(table: Any) -> dict[str, Any]:
+        source = read(table, person=0, max_rows_per_person=3)
+        ledger = Ledger.memory("one", 60.0, relation="add-remove", unit=source.unit)
+        return {"found": find_bounds(source, 60.0, ledger=ledger)}
+
+    for pairs in people(mixed(2), odd(2), 3, "add-remove"):
+        replay(act, pairs.table, pairs.neighbours, may_raise=(BoundsNotFound,))
+
+
+@pytest.mark.parametrize("protocol", ["grid", "lae", "lma"])
+def test_what_devices_and_their_collector_let_out_follows_from_reports_alone(protocol):
+    def act(table: Any) -> dict[str, Any]:
+        made = LocalKMeans(2, epsilon=4.0, radius=1.0, protocol=protocol, devices="exact", random_state=1)
+        return fitted(made.fit(table))
+
+    table = mixed(2)
+    neighbours = [np.vstack([table[:i], row, table[i + 1 :]]) for i, row in enumerate(odd(2))]  # each device answers for itself
+    replay(act, table, neighbours)
