@@ -143,6 +143,19 @@ def test_a_report_made_while_the_clock_was_behind_does_not_seem_older_than_the_o
     assert device.answer(ask("third", [2], 1, after(30)), 20, Unread()).why == "budget"
 
 
+def test_a_clock_that_was_ahead_for_one_report_forgets_nothing_once_it_is_right(ask, leave_at_once):
+    """Made on day 0, on what the clock took for day 370, and on day 350 by the clock set right: the first and the last leave within
+    350 days, and by the day of the second one the first seemed a year old."""
+    device = Device(cap=4)
+    assert isinstance(device.answer(ask("first", [4], 1, DAY_0), 0), bytes)
+    assert isinstance(device.answer(ask("ahead", [1], 1, after(380)), 370), bytes)
+    told = device.answer(ask("last", [1], 1, after(380)), 350, Unread())
+    assert isinstance(told, Refusal)
+    assert told.why == "budget"
+    assert device.client.remaining() == 0
+    assert isinstance(device.answer(ask("last", [1], 1, after(380)), 365), bytes), "a year after the first"
+
+
 def test_a_round_that_ends_more_than_a_year_ahead_is_neither_answered_nor_published(ask, collector):
     device = Device()
     for last in (after(MOST_DAYS_AHEAD + 1), date(9999, 12, 31)):

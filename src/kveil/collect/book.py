@@ -3,6 +3,8 @@
 Every answer is booked with the epsilon of its own round. A report is stored on one day and leaves at a time that was drawn within
 its round, so it counts until 365 days after the later of the two. Whatever 365 days are looked at, the reports that leave in them
 were all counted when the last of them was booked: a report that left 365 days before that day, or earlier, cannot be among them.
+That day is the clock's own, from which the report leaves. Where the clock was ahead before, and is set right, rows lie ahead of
+it, and they count; by the day of the last row some would count no more that left less than 365 days before.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ class Book:
     changes: tuple[Change, ...] = ()  # by their serials
 
     def today(self, clock: date) -> date:
-        """The clock's day, or that of the last row if it is later: turning a clock back gives no budget back."""
+        """The clock's day, or that of the last row if it is later: no row seems older than the one before it."""
         return max([clock, *(spend.day for spend in self.spends)])
 
     def key(self, pinned: str) -> str:
@@ -72,25 +74,25 @@ class Book:
         same = [spend for spend in self.spends if spend.campaign == campaign and (spend.round == number or mode != "all_rounds")]
         return same[0] if same else None
 
-    def left(self, cap: Fraction, today: date) -> Fraction:
-        """Epsilon that may be spent, of `cap` in 365 days."""
-        whole = self._whole(today)
-        spent = sum(spend.epsilon for spend in self.spends if spend.counts(today) and spend.campaign not in whole)
-        return Fraction(0) if today < self.quiet_until else cap - spent - sum(whole.values())
+    def left(self, cap: Fraction, clock: date) -> Fraction:
+        """Epsilon that may be spent on the clock's day, of `cap` in 365 days."""
+        whole = self._whole(clock)
+        spent = sum(spend.epsilon for spend in self.spends if spend.counts(clock) and spend.campaign not in whole)
+        return Fraction(0) if self.today(clock) < self.quiet_until else cap - spent - sum(whole.values())
 
-    def check(self, campaign: str, epsilon: Fraction, promised: Fraction, cap: Fraction, today: date) -> None:
+    def check(self, campaign: str, epsilon: Fraction, promised: Fraction, cap: Fraction, clock: date) -> None:
         """Refuse a round of `epsilon` that cannot be paid, and the first round of a campaign if all that it promises cannot.
 
         Nothing is reserved: what other campaigns take meanwhile may leave too little for a later round, which is then refused.
         """
-        if today < self.quiet_until:
+        if self.today(clock) < self.quiet_until:
             raise BudgetExceeded(
                 f"this device has no record of what it has spent before, and stays quiet until {self.quiet_until}. If it has "
                 "never answered, or its owner wants to begin anew, set it up with is_first=True. Nothing was drawn."
             )
         has_begun = any(spend.campaign == campaign for spend in self.spends)
-        cost = Fraction(0) if campaign in self._whole(today) else epsilon if has_begun else promised
-        if cost > (left := self.left(cap, today)):
+        cost = Fraction(0) if campaign in self._whole(clock) else epsilon if has_begun else promised
+        if cost > (left := self.left(cap, clock)):
             what, rest = "this round" if has_begun else "this campaign", max(0.0, float(left))
             raise BudgetExceeded(
                 f"{what} costs epsilon {float(cost):.4g}; {rest:.4g} of {float(cap):.4g} is left for these 365 days. Nothing was "

@@ -137,8 +137,7 @@ class LocalClient:
 
     def remaining(self) -> Fraction:
         """Epsilon that may be spent today."""
-        book = self._ledger.book()
-        return max(Fraction(0), book.left(self.cap, book.today(self._day())))
+        return max(Fraction(0), self._ledger.book().left(self.cap, self._day()))
 
     @property
     def key(self) -> str:
@@ -189,17 +188,17 @@ class LocalClient:
     def _paid(self, manifest: Manifest, domain: Ball, point: Any) -> tuple[Spend, bool]:
         """The report that was made for this very manifest, or a new one if that can be paid; and whether it is new."""
         header, book = manifest.header, self._ledger.book()
-        today = book.today(self._day())
+        day = self._day()
         kept = book.find(header.campaign, manifest.number, header.mode)
         if kept is not None and kept.manifest_hash != manifest.hash:
             raise _Refused("answered", "this device has had its one say in this campaign (or round). Nothing was charged.")
         if kept is not None:
             return kept, False
-        book.check(header.campaign, manifest.epsilon, header.epsilon, self.cap, today)
+        book.check(header.campaign, manifest.epsilon, header.epsilon, self.cap, day)  # if it is behind, more rows count
         send_at = self._moment(manifest.not_after)
         report, secure = _drawn(manifest, domain, point)
         terms = (header.campaign, manifest.number, header.mode, manifest.epsilon, manifest.hash)
-        return Spend(*terms, report, "prepared", today, send_at, secure), True
+        return Spend(*terms, report, "prepared", book.today(day), send_at, secure), True
 
     def _moment(self, last: date) -> datetime:
         """A uniform second of what is left of the round."""
