@@ -51,9 +51,9 @@ import sys, time
 import numpy as np
 from kveil.federate import Calling, Party, Receiving
 from kveil.federate.coordinator import Coordinator
-from kveil.federate.questions import SumsQuestion
+from kveil.federate.questions import SumsMessage
 layout = Party(np.zeros((1, {COLUMNS})), bounds=(-1, 1)).layout
-question = SumsQuestion(((16, np.arange({CELLS})),))
+question = SumsMessage(((16, np.arange({CELLS})),))
 if sys.argv[1] == "receives":
     link = Receiving(announce=lambda url: print(url, flush=True)).connect(["bad", "good"], 60.0)
 else:

@@ -32,7 +32,7 @@ import kveil
 from kveil import Euclidean, FederatedKMeans, Ledger, PrivateKMeans, PrivateKMedian, StreamKMeans, find_bounds, read, tuning
 from kveil.federate import Party, Policy
 from kveil.kernel import gate
-from kveil.source.progress import listen
+from kveil.progress import listen
 from kveil.testing import scripted
 
 RESULTS = ("cluster_centers_", "cluster_weights_", "cluster_errors_", "center_indices_")

@@ -32,7 +32,7 @@ def run() -> Iterator[Bar]:
 
 
 def _sums(codes: np.ndarray) -> Bar:
-    from kveil.summary._kernels import add_rows
+    from kveil.questions._kernels import add_rows
 
     owner = np.random.default_rng(1).integers(0, 16, len(codes)).astype(np.int32)
     floats = codes.astype(np.float64)

@@ -1,7 +1,6 @@
 """kveil: clustering that keeps people's secrets.
 
-Names are loaded when they are first used, so that `import kveil` stays quick: scikit-learn and dp-accounting each take
-more than a second.
+Names are loaded when they are first used, so that `import kveil` stays quick: scikit-learn alone takes more than a second.
 """
 
 from importlib import import_module
@@ -13,13 +12,13 @@ if TYPE_CHECKING:
     from kveil.kernel.ledger import Ledger
     from kveil.kernel.loss import Guarantee, PrivacyUnit
     from kveil.models.federated_kmeans import FederatedKMeans
+    from kveil.models.find_bounds import find_bounds
     from kveil.models.kmedian import KMedian
     from kveil.models.local_kmeans import LocalKMeans
     from kveil.models.online_kmeans import OnlineKMeans
     from kveil.models.private_kmeans import PrivateKMeans
     from kveil.models.private_kmedian import PrivateKMedian
     from kveil.models.stream_kmeans import StreamKMeans
-    from kveil.privatise.bounds import find_bounds
     from kveil.release import Release, load
     from kveil.source import Source, inspect, read
     from kveil.space.bounds import Bounds
@@ -47,7 +46,7 @@ _HOMES = {
     "Release": "kveil.release",
     "Source": "kveil.source",
     "StreamKMeans": "kveil.models.stream_kmeans",
-    "find_bounds": "kveil.privatise.bounds",
+    "find_bounds": "kveil.models.find_bounds",
     "inspect": "kveil.source",
     "load": "kveil.release",
     "read": "kveil.source",

@@ -13,12 +13,12 @@ class Lloyd:
     """bits: width of the fixed-point grid; default 16, or 20 where `expected_rows` says that 16 would be too coarse.
     reseed: move centres whose noisy count shows no rows beside the largest clusters (free: it looks at released values);
         False is the plain method of the literature.
-    noise: "vector" draws one noise vector a sum, in whichever law is smaller; "coordinates" is the improved DPLloyd of
+    noise: "vector" draws one noise vector per sum, in whichever law is smaller; "coordinates" is the improved DPLloyd of
         Su et al. (2016), Laplace noise on every coordinate, up to sqrt(2) times as wide and pure only: for comparison.
 
     For starts that look at the rows, init="noisy-sample" and init="variates":
     start_share: their share of the budget.
-    sample: how many noisy rows a cluster init="noisy-sample" draws, and clusters.
+    sample: how many noisy rows per cluster init="noisy-sample" draws, and clusters.
     seeds: how init="variates" hides its anchors: "bounded-share" has noise that shrinks as rows grow, "laplace" (sigma_2 of the
         k-variates++ paper) noise as wide as the domain over epsilon/k.
     cap: where "bounded-share" cuts squared distances, as a share of the domain's squared diameter; default 1/max(4, k). A

@@ -15,7 +15,7 @@ from kveil.testing import scripted
 
 ANSWERING = [("fit",), ("demo",), ("guarantee",), ("ledger", "init"), ("ledger", "show"), ("reproduce", "highdim-figures")]
 COMMANDS = [(), ("ledger",), ("reproduce",), *ANSWERING]
-HEAVY = ["sklearn", "dp_accounting", "pandas", "polars", "dask", "distributed", "matplotlib", "typer", "rich"]
+HEAVY = ["sklearn", "pandas", "polars", "dask", "distributed", "matplotlib", "typer", "rich"]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

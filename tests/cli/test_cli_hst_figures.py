@@ -38,6 +38,7 @@ def test_figures_and_tables_are_saved_and_json_matches_them(kveil, tmp_path, ima
     assert told["skipped"] == []
 
 
+@pytest.mark.research
 def test_without_images_the_graphs_are_drawn_and_the_report_is_printed(kveil, tmp_path):
     outcome = kveil("reproduce", "hst-figures", *TINY, "-o", tmp_path / "out")
     assert (outcome.code, outcome.err) == (0, "")

@@ -275,7 +275,7 @@ class TestUnforeseen:
             def run(*_, **__):
                 raise error
 
-            monkeypatch.setattr("kveil.models.tree.Tree.run", run)
+            monkeypatch.setattr("kveil.methods.tree.method.Tree.run", run)
 
         return breaks
 

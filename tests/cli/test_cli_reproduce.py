@@ -23,6 +23,7 @@ def is_one_paragraph(text):
     return text.startswith("kveil: ") and text.endswith("\n") and text.count("\n") == 1
 
 
+@pytest.mark.research
 def test_figures_and_tables_are_saved_and_the_report_is_printed(kveil, tmp_path):
     outcome = kveil("reproduce", "highdim-figures", *TINY, "-o", tmp_path / "out")
     assert (outcome.code, outcome.err) == (0, "")
@@ -35,6 +36,7 @@ def test_figures_and_tables_are_saved_and_the_report_is_printed(kveil, tmp_path)
     assert all(b"</svg>" in path.read_bytes() for path in (tmp_path / "out").glob("*.svg"))
 
 
+@pytest.mark.research
 def test_with_images_figure_2c_joins_in_and_json_matches_the_table(kveil, tmp_path, images):
     outcome = kveil("reproduce", "highdim-figures", *TINY, "--data", images, "-o", tmp_path / "out", "--json")
     assert (outcome.code, outcome.err) == (0, "")
@@ -111,6 +113,7 @@ class TestKvariates:
         np.savez(path, x=np.random.default_rng(0).uniform([-6, 50], [1, 58], (150, 2)))
         return path
 
+    @pytest.mark.research
     def test_figures_and_tables_are_saved_and_json_matches_them(self, kveil, tmp_path, places):
         told = kveil("reproduce", "kvariates-figures", *TINY, "--data", places, "-o", tmp_path / "out", "--json")
         assert (told.code, told.err) == (0, "")
@@ -134,6 +137,7 @@ class TestKvariates:
         assert "Choose another place with -o" in refused(2, "reproduce", "kvariates-figures", *TINY, "-o", tmp_path / "out")
 
 
+@pytest.mark.research
 def test_the_local_table_is_saved_and_json_matches_it(kveil, tmp_path):
     outcome = kveil("reproduce", "local-table", "--quick", "--people", 800, "--runs", 1, "-o", tmp_path / "out", "--json")
     assert (outcome.code, outcome.err) == (0, "")

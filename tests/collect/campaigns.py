@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime
 from typing import Any
 
-from kveil.collect import canonical
+from kveil import canonical
 from kveil.collect.campaign import Campaign
 from kveil.collect.client import LocalClient
 from kveil.collect.collector import Collector
@@ -46,7 +46,7 @@ def forged(signed: Signed, change: Callable[[dict[str, Any]], Any], *, key: Sign
 
 
 def _text(data: Any) -> bytes:
-    """As `canonical.dumps`, but it also writes what must not be written."""
+    """As a `Dialect` of `kveil.canonical`, but it also writes what must not be written."""
     return json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
 
 

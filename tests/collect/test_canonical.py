@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kveil.collect import canonical
+from kveil import canonical
 from kveil.errors import InvalidValue
 
 plain = st.recursive(
@@ -15,9 +15,9 @@ plain = st.recursive(
 @settings(max_examples=50, deadline=None)
 @given(plain)
 def test_every_value_has_one_text_and_every_text_one_value(value):
-    text = canonical.dumps(value)
-    assert canonical.loads(text) == value
-    assert canonical.dumps(canonical.loads(text)) == text
+    text = canonical.DEVICE.write(value)
+    assert canonical.DEVICE.read(text) == value
+    assert canonical.DEVICE.write(canonical.DEVICE.read(text)) == text
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_every_value_has_one_text_and_every_text_one_value(value):
 )
 def test_what_languages_write_differently_is_not_written(value):
     with pytest.raises(InvalidValue):
-        canonical.dumps(value)
+        canonical.DEVICE.write(value)
 
 
 def test_depth_is_limited():
@@ -33,7 +33,7 @@ def test_depth_is_limited():
     for _ in range(40):
         nested = [nested]
     with pytest.raises(InvalidValue, match="deep"):
-        canonical.dumps(nested)
+        canonical.DEVICE.write(nested)
 
 
 @pytest.mark.parametrize(
@@ -46,19 +46,19 @@ def test_depth_is_limited():
 )  # fmt: skip
 def test_other_texts_of_a_value_are_refused(text):
     with pytest.raises(InvalidValue):
-        canonical.loads(text)
+        canonical.DEVICE.read(text)
 
 
 def test_a_text_of_millions_of_tiny_values_is_refused_unread():
     """16 MB of empty lists would take half a gigabyte, before any signature is looked at."""
-    most = canonical.MOST_ENTRIES
+    most = canonical.DEVICE.most_entries
     for entry in (b"[]", b"{}", b'""', b"0"):
         with pytest.raises(InvalidValue, match="entries"):
-            canonical.loads(b"[" + (entry + b",") * most + entry + b"]")
-    assert len(canonical.loads(b"[" + b"0," * (most - 1) + b"0]")) == most
+            canonical.DEVICE.read(b"[" + (entry + b",") * most + entry + b"]")
+    assert len(canonical.DEVICE.read(b"[" + b"0," * (most - 1) + b"0]")) == most
 
 
 def test_oversized_and_non_bytes_are_refused_unread():
-    for text in (b" " * (canonical.MOST_BYTES + 1), "{}", None, 5):
+    for text in (b" " * (canonical.DEVICE.most_bytes + 1), "{}", None, 5):
         with pytest.raises(InvalidValue):
-            canonical.loads(text)
+            canonical.DEVICE.read(text)

@@ -144,8 +144,10 @@ def test_a_report_made_while_the_clock_was_behind_does_not_seem_older_than_the_o
 
 
 def test_a_clock_that_was_ahead_for_one_report_forgets_nothing_once_it_is_right(ask, leave_at_once):
-    """Made on day 0, on what the clock took for day 370, and on day 350 by the clock set right: the first and the last leave within
-    350 days, and by the day of the second one the first seemed a year old."""
+    """Reports on day 0, on what the clock took for day 370, and on day 350 by the clock set right.
+
+    The first and the last leave within 350 days, and by the day of the second one the first seemed a year old.
+    """
     device = Device(cap=4)
     assert isinstance(device.answer(ask("first", [4], 1, DAY_0), 0), bytes)
     assert isinstance(device.answer(ask("ahead", [1], 1, after(380)), 370), bytes)

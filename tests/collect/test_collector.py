@@ -4,13 +4,14 @@ import dataclasses
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
 import numpy as np
 import pytest
 from campaigns import KEY, OPEN, Unread, make_campaign, make_collector, make_device, noon
 
-from kveil import Ledger, testing
+from kveil import Ledger, canonical, testing
 from kveil.collect.answers import Drawn
 from kveil.collect.campaign import Result
 from kveil.collect.collector import MOST_AT_ONCE, Collector, Status
@@ -171,7 +172,7 @@ def test_strangers_cannot_make_a_manifest_too_large_to_read(collector, signed):
 def test_a_manifest_that_fits_but_whose_envelope_does_not_is_not_published(collector, monkeypatch):
     """Quotes are escaped in the envelope, so it is longer than what it carries; devices and collectors read the envelope."""
     longest = len(Manifest.from_bytes(make_collector().open(make_campaign(), *OPEN).body).body)
-    monkeypatch.setattr("kveil.collect.canonical.MOST_BYTES", longest)
+    monkeypatch.setattr(canonical, "DEVICE", replace(canonical.DEVICE, most_bytes=longest))
     with pytest.raises(InvalidValue, match="at most"):
         collector.open(make_campaign(), *OPEN)
     assert collector.campaigns() == []

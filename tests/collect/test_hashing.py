@@ -12,7 +12,7 @@ from kveil.collect.queries import Query
 from kveil.collect.vector import codewords
 from kveil.kernel.loss import response_weights
 from kveil.kernel.response import chosen
-from kveil.partition.cells import PublicMap
+from kveil.partition.public_map import PublicMap
 
 PLAIN = PublicMap(np.eye(2, dtype=np.float32), np.zeros(2, dtype=np.float32))
 CELLS = Query(id=0, kind="olh", M=4, kappa=1, key_rule="cell", maps=(PLAIN,), depth=4)

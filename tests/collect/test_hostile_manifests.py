@@ -9,7 +9,7 @@ from campaigns import KEY, OPEN, Unread, forged, make_campaign, make_collector, 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kveil.collect import canonical
+from kveil import canonical
 from kveil.collect.client import Refusal
 from kveil.collect.keys import SigningKey
 from kveil.collect.manifest import Manifest, Signed
@@ -173,7 +173,7 @@ def test_only_the_pinned_key_counts(signed):
 def test_a_campaign_that_is_not_the_hash_of_its_header_is_refused(signed):
     data = json.loads(signed.body)
     data["campaign"] = "ab" * 32
-    body = canonical.dumps(data)
+    body = canonical.DEVICE.write(data)
     assert isinstance(make_device().answer([Signed(body, KEY.sign(body))], Unread()), Refusal)
 
 

@@ -166,7 +166,7 @@ def test_protocols_are_functions_of_terms_seed_and_answers():
     """A collector that lost its memory gets the same queries from storage."""
     points, _ = mixture(5_000, 3, 6, 2)
     terms, epsilon = Terms(5_000, 3, 6, Fraction(4)), Fraction(4)
-    from kveil.collect.answers import Foreseen
+    from kveil.collect.answers import FromLaw
 
     def again(number):
         protocol = build("refine", terms, b"same")
@@ -174,7 +174,7 @@ def test_protocols_are_functions_of_terms_seed_and_answers():
         for step in range(number):
             theirs = np.array_split(points, 4)[step]
             parts = np.array_split(theirs, len(now.queries))
-            answers = Foreseen(dict(enumerate(parts)), epsilon, np.random.default_rng(step))
+            answers = FromLaw(dict(enumerate(parts)), epsilon, np.random.default_rng(step))
             stored = Round(now.number, tuple(read_query(query_document(q), 6) for q in now.queries), dict(now.state))
             now = build("refine", terms, b"same").next(stored, answers, b"hash %d" % step)
         return now

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from kveil.collect import device, oracles
-from kveil.collect.answers import Drawn, Foreseen
+from kveil.collect.answers import Drawn, FromLaw
 from kveil.collect.queries import Query
-from kveil.partition.cells import PublicMap
+from kveil.partition.public_map import PublicMap
 
 FALSE_ALARM = 1e-6
 CENTRES = np.linspace(-0.9, 0.9, 10, dtype=np.float32)[:, None]
@@ -81,7 +81,7 @@ def test_the_quick_law_of_support_is_that_of_real_reports(asked):
     ]
 
     def quick(e):
-        return [Foreseen({0: points}, e, rng).support(asked, looked)[0] for _ in range(rounds)]
+        return [FromLaw({0: points}, e, rng).support(asked, looked)[0] for _ in range(rounds)]
 
     assert homogeneity(real, quick(epsilon)) < 60  # chi-square of 5 degrees passes 51 with chance 1e-9
     assert homogeneity(real, quick(epsilon / 2)) > 60

@@ -10,8 +10,8 @@ import pytest
 from kveil.collect.documents import encode, query_document, read_query
 from kveil.collect.queries import Fold, Query, public_generator
 from kveil.errors import InvalidValue
-from kveil.partition.cells import PublicMap, joint_lift
 from kveil.partition.lsh import BallLattice, Buckets, RotatedGrid
+from kveil.partition.public_map import PublicMap, joint_lift
 
 RNG = np.random.default_rng(1)
 ONE, TWO = PublicMap.drawn(3, 2, RNG), PublicMap.drawn(3, 2, RNG)

@@ -13,8 +13,8 @@ from kveil.collect.vector import codebook
 from kveil.kernel.grid import Ball
 from kveil.kernel.loss import response_weights
 from kveil.kernel.response import _subsets, chosen
-from kveil.partition.cells import PublicMap, joint_lift
 from kveil.partition.lsh import BallLattice, Buckets, RotatedGrid
+from kveil.partition.public_map import PublicMap, joint_lift
 
 EPSILON = Fraction(2)
 D = 3

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import beta
 
 from kveil.collect import device, vector
-from kveil.collect.answers import Drawn, Foreseen, foreseen_words
+from kveil.collect.answers import Drawn, FromLaw, foreseen_words
 from kveil.collect.centres import reported_length
 from kveil.collect.encoding import directions
 from kveil.collect.queries import Query
@@ -171,7 +171,7 @@ def test_a_sum_from_a_later_column_on_is_that_part_of_the_whole():
     order = rng.permutation(500)
     again = Drawn({0: (seeds[order], values[order])}, 2).sums(query, keys)
     assert (again.sums == whole.sums).all()
-    quick = Foreseen({0: np.zeros((50, 2))}, epsilon, rng)
+    quick = FromLaw({0: np.zeros((50, 2))}, epsilon, rng)
     assert (quick.sums(query, keys).sums[:, 2:] == quick.sums(query, keys, 2).sums).all()
 
 
@@ -207,7 +207,7 @@ def test_noise_tells_how_long_the_reported_points_are(length):
     points[:, 1] = 0.5 * length
     query = signed_query(epsilon, d, np.zeros((1, d)), rho=0.5)
     told = vector.released(
-        Foreseen({0: points}, epsilon, rng).sums(query, np.zeros(1, dtype=np.uint64)), vector.codebook(d + 1, epsilon)
+        FromLaw({0: points}, epsilon, rng).sums(query, np.zeros(1, dtype=np.uint64)), vector.codebook(d + 1, epsilon)
     )
     found = reported_length(float(told.sd[d]) ** 2 / n, n, vector.codebook(d + 1, epsilon))
     assert length - 0.12 <= found <= length + 0.15

@@ -4,7 +4,8 @@ import json
 
 import numpy as np
 
-from kveil.collect import canonical, hashing, oracles, report, vector
+from kveil import canonical
+from kveil.collect import hashing, oracles, report, vector
 from kveil.collect.encoding import keys_of, preferred
 from kveil.collect.keys import SigningKey
 from kveil.collect.manifest import Manifest, Signed, verified
@@ -32,7 +33,7 @@ IDS = [bytes([i] * 16) for i in range(8)]
 def test_a_manifest_is_read_and_written_as_the_same_703_bytes():
     manifest = Manifest.from_bytes(BODY)
     assert len(BODY) == 703
-    assert manifest.body == BODY == canonical.dumps(json.loads(BODY))
+    assert manifest.body == BODY == canonical.DEVICE.write(json.loads(BODY))
     assert manifest.hash == HASH
     assert manifest.header.campaign == "da4eacee78739c21412b19e5aa6f43ed48d85020afe43674e90ce04d85049a5b"
 

@@ -15,22 +15,22 @@ from kveil.collect.lae import collision_chance
 from kveil.collect.marker import guesses
 from kveil.collect.oracles import variance
 from kveil.collect.vector import codebook, signed_sums
+from kveil.desk.walk import PlaceCosts
 from kveil.kernel.grid import Ball
 from kveil.kernel.loss import response_weights
-from kveil.partition.cells import PublicMap, side
 from kveil.partition.cubes import Cubes
 from kveil.partition.hst import Hst
 from kveil.partition.lsh import Buckets, RotatedGrid
 from kveil.partition.projection import random_axes
+from kveil.partition.public_map import PublicMap, side
+from kveil.questions.frame import Frame
+from kveil.questions.swaps import Loss
 from kveil.research.printed_hst import printed_cost, printed_first_level_is_l, printed_root_is_l
 from kveil.research.tree_law import leaf_law, worst_loss
 from kveil.seeding import ProductLaplace
 from kveil.solve.loss import Loss as SpaceLoss
 from kveil.solve.nodes import Node
 from kveil.space.matrix import Precomputed
-from kveil.summary.frame import Frame
-from kveil.summary.place_swaps import PlaceCosts
-from kveil.summary.swaps import Loss
 
 
 def test_the_sum_moves_by_the_square_root_of_d_and_the_printed_budget_is_overspent():

@@ -8,10 +8,11 @@ from federate_tools import FREE, HALF, opened, party, told
 from scipy import stats
 
 from kveil import Ledger, PrivacyUnit
+from kveil.desk.law import Law
 from kveil.federate.plan import Round
-from kveil.kernel import noise
+from kveil.kernel import gate, noise
 from kveil.kernel.loss import Plan
-from kveil.privatise.disjoint import DisjointCells, drawn
+from kveil.questions.base import Part
 
 pytestmark = pytest.mark.statistical
 
@@ -76,17 +77,18 @@ def test_a_party_with_an_eighth_of_the_noise_is_caught(monkeypatch):
 
 
 def drawn_often(count, deviation, budget=HALF):
-    """(draws, numbers): the same two rounds by the mechanism alone, as so many cells at once."""
-    cells = DisjointCells("pure", "add-remove", PrivacyUnit())
-    reach = party().layout.cells.reach(1, "l2")
-    parts = (
-        cells.counts("cells", budget), cells.counts("rows", budget / 2),
-        cells.sums("deviations", np.full(N_DRAWS, reach), budget / 2, reach),
-    )  # fmt: skip
+    """(draws, numbers): the same two rounds by the law of noise alone, as so many cells at once."""
+    law, reach = Law("pure", "add-remove", PrivacyUnit()), party().layout.cells.reach(1, "l2")
+    noises = (
+        law.measure(Part("cells", "counts"), 1, budget),
+        law.measure(Part("rows", "counts"), 1, budget / 2),
+        law.measure(Part("deviations", "vectors", reach), 2, budget / 2, lengths=np.full(N_DRAWS, reach)),
+    )
     raw = (np.full(N_DRAWS, count), np.full(N_DRAWS, count), np.tile(deviation, (N_DRAWS, 1)))
-    with Ledger.memory("x", 1000, relation="add-remove").reserve(Plan(tuple(p.charge for p in parts), "add-remove")) as ticket:
-        counts, rows, sums = drawn(parts, raw, ticket)
-    return np.column_stack([counts, rows, sums]).astype(float)
+    plan = Plan(tuple(one.charge for one in noises), "add-remove")
+    with Ledger.memory("x", 1000, relation="add-remove").reserve(plan) as ticket:
+        drawn = [gate.run(one, secret, ticket)[0] for one, secret in zip(noises, raw, strict=True)]
+    return np.column_stack(drawn).astype(float)
 
 
 def test_the_mechanism_alone_drawn_a_hundred_thousand_times():

@@ -17,7 +17,7 @@ from kveil.federate import InProcess, Lost, Party, Policy
 from kveil.federate.coordinator import Coordinator
 from kveil.federate.plan import RunPlan
 from kveil.federate.protocols import RUNS
-from kveil.federate.questions import CellsQuestion
+from kveil.federate.questions import CellsMessage
 from kveil.kernel.loss import Guarantee
 from kveil.testing import scripted
 
@@ -211,7 +211,7 @@ def test_a_party_that_was_given_up_is_told_that_the_run_is_over():
     layout, first = held[0].layout, plan(held[0])
     run.open(RunPlan.read(first))
     run.link.trouble, run.link.asked = {"north": (1, Lost("did not answer in time"))}, 0
-    assert set(run.ask("cells", CellsQuestion(2), layout)) == {"south"}
+    assert set(run.ask("cells", CellsMessage(2), layout)) == {"south"}
     run.link.trouble = {}
     assert set(run.done()) == {"south"}
     assert told(held[0], 0, "plan", first, "cd" * 16).refused is None

@@ -14,7 +14,7 @@ from kveil.federate.messages import Reply
 from kveil.federate.plan import Round
 from kveil.kernel import gate
 
-N_SEQUENCES = 10_000
+N_SEQUENCES = 3_000
 TOTAL = 3  # the ledger's epsilon
 PER_RUN = 1
 
@@ -72,7 +72,7 @@ def many_plans(held, r):
         yield plan(held, *r.sample(rounds, len(rounds)), epsilon=Fraction(claimed))
 
 
-def test_ten_thousand_hostile_sequences_never_draw_more_than_the_policy(monkeypatch):
+def test_thousands_of_hostile_sequences_never_draw_more_than_the_policy(monkeypatch):
     """What is drawn is added up at the gate, apart from the books; and a party with other rows refuses the very same messages."""
     drawn, now, real = [Fraction(0)], [0.0], gate.run
 
@@ -96,7 +96,7 @@ def test_ten_thousand_hostile_sequences_never_draw_more_than_the_policy(monkeypa
                 liar.hears(run, reply)
                 mine = Reply.from_bytes(reply)
                 answered, refused = answered + (mine.refused is None), refused + (mine.refused is not None)
-                if start < 1000:  # the first tenth is asked of a party with other rows, too
+                if start < 300:  # the first tenth is asked of a party with other rows, too
                     theirs, drawn[0] = Reply.from_bytes(there.answer(data)), of_here
                     assert (mine.refused, mine.seq, mine.run) == (theirs.refused, theirs.seq, theirs.run)
                 if mine.refused == "budget":
@@ -104,8 +104,8 @@ def test_ten_thousand_hostile_sequences_never_draw_more_than_the_policy(monkeypa
         assert drawn[0] <= TOTAL
         assert drawn[0] == Fraction(here.ledger.spent().epsilon)
         drained += drawn[0] > TOTAL - 1
-    assert min(answered, refused) > 2000  # the fuzz is no wall of refusals
-    assert drained > 50  # and many parties were drained as far as whole runs fit
+    assert min(answered, refused) > 600  # the fuzz is no wall of refusals
+    assert drained > 15  # and many parties were drained as far as whole runs fit
 
 
 OTHER_PARTS = {

@@ -433,9 +433,9 @@ def test_a_coordinator_keeps_the_first_reply_and_gives_up_a_party_that_sends_oth
     assert replies == {"north": one}
     link._is_over = True
     called(link, "north", PATH, one)  # once more: nothing changes
-    assert not link._desks["north"].is_broken
+    assert not link._inboxes["north"].is_broken
     called(link, "north", PATH, other)
-    assert link._desks["north"].is_broken
+    assert link._inboxes["north"].is_broken
     link._is_over = False
     assert link.ask({"north": request}, 5.0) == {"north": Lost("answered one request in two ways")}
 

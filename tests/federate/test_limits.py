@@ -12,9 +12,9 @@ from federate_tools import RUN, message, party
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kveil import FederatedKMeans
+from kveil import FederatedKMeans, canonical
 from kveil.errors import InvalidValue
-from kveil.federate import Policy, call_in, limits, wire
+from kveil.federate import Policy, call_in, limits
 from kveil.federate.admission import MOST_BYTES, Bodies
 from kveil.federate.kinds import QUESTIONS
 from kveil.federate.limits import HELLO, SHORT, SMALL, of_reply, of_request
@@ -53,7 +53,7 @@ def unparsed(monkeypatch):
     def parsed(*args, **kwargs):
         raise AssertionError("parsed")
 
-    monkeypatch.setattr(wire.json, "loads", parsed)
+    monkeypatch.setattr(canonical.json, "loads", parsed)
 
 
 @pytest.mark.parametrize("shape", HOSTILE)
@@ -106,7 +106,7 @@ def test_a_party_with_many_columns_can_say_hello():
         Reply.from_bytes(reply, SHORT)
 
 
-def canonical(data):
+def is_canonical(data):
     """Whether bytes are canonical JSON of whole numbers and text, by spelling what they mean once more."""
 
     def refuse(_):
@@ -134,7 +134,7 @@ def test_what_is_read_is_what_would_be_spelled_the_same_way(data):
         st.sampled_from([b"", b" ", b"\t", b"\n", b"-", b"0", b"\\u0061", b"\\/", b"\\u001F", b",", b'"a":1,', b"\xff"])
     )
     nearly = honest[:place] + piece + honest[place + data.draw(st.integers(0, 2)) :]
-    if canonical(nearly):
+    if is_canonical(nearly):
         assert encode(decode(nearly)) == nearly
     else:
         with pytest.raises(WireError):
@@ -175,8 +175,8 @@ def test_replies_to_what_was_not_asked_leave_no_trace():
     link = ReceivingLink(["north"])
     for number in range(50):
         link.respond("north", PATH, Reply(RUN, 1, "north", f"{number:064x}", {}).to_bytes())
-    assert not link._desks["north"].replies
-    assert link._desks["north"].reply is None
+    assert not link._inboxes["north"].replies
+    assert link._inboxes["north"].reply is None
 
 
 def test_what_a_message_is_can_be_told_from_its_end():

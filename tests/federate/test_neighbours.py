@@ -10,7 +10,7 @@ from federate_tools import FREE, HALF, message, opened, party
 
 from kveil.federate.messages import Reply
 from kveil.federate.plan import Round
-from kveil.summary.cells import TOP
+from kveil.questions.cells import TOP
 from kveil.testing import scripted
 
 N_TABLES = 40  # for each domain, with six questions each

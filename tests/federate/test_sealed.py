@@ -20,7 +20,7 @@ FALSE_ALARM = 1e-6
 
 
 def terms(held, **changes):
-    return Terms(**{"layout": held.layout, "round": Round("seed", Fraction(0)), "n_clusters": 2, "policy": FREE, "noise": None,
+    return Terms(**{"layout": held.layout, "round": Round("seed", Fraction(0)), "n_clusters": 2, "policy": FREE, "law": None,
                     "run": RUN, "secret": SECRET} | changes)  # fmt: skip
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import kveil
 from kveil import Ledger, PrivacyUnit, PrivateKMeans
-from kveil.source.progress import listen
+from kveil.progress import listen
 from kveil.testing import scripted
 
 da = pytest.importorskip("dask.array")

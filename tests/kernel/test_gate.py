@@ -12,7 +12,7 @@ from kveil.kernel.choice import selection
 from kveil.kernel.exact import SystemEntropy
 from kveil.kernel.ledger import Ledger
 from kveil.kernel.loss import Measurement, Plan, guarantee
-from kveil.kernel.noise import gaussian_noise, k_norm_noise, laplace_noise, noisy_threshold
+from kveil.kernel.noise import gaussian_noise, k_norm_noise, laplace_noise
 from kveil.kernel.response import subset_select
 from kveil.testing import scripted
 
@@ -191,15 +191,6 @@ def test_an_approx_ledger_takes_several_pure_draws_without_spending_its_delta():
         gate.run(laplace_noise("sums", 1, QUARTER), RAW, ledger)
     assert ledger.spent().epsilon == pytest.approx(1.0)
     assert ledger.spent().delta == 0.0
-
-
-def test_a_threshold_is_drawn_from_an_approx_ledger_and_takes_its_own_delta_only():
-    ledger = Ledger.memory("words", 2.0, 1e-5, relation="add-remove", rule="approx")
-    measurement = noisy_threshold("words", 1, Fraction(1), Fraction(1, 10**6))
-    noisy, _ = gate.run(measurement, {"common": 10_000, "rare": 1}, ledger)
-    assert set(noisy) == {"common"}
-    assert ledger.spent().epsilon == 1.0
-    assert ledger.spent().delta == pytest.approx(1e-6)
 
 
 def test_four_numbers_by_hand_with_scripted_noise():

@@ -24,16 +24,7 @@ from vault_laws import (
 
 from kveil.errors import InvalidValue
 from kveil.kernel.exact import SystemEntropy
-from kveil.kernel.noise import (
-    discrete_gaussian,
-    discrete_laplace,
-    gaussian_noise,
-    k_norm,
-    k_norm_noise,
-    laplace_noise,
-    noisy_threshold,
-    threshold,
-)
+from kveil.kernel.noise import discrete_gaussian, discrete_laplace, gaussian_noise, k_norm, k_norm_noise, laplace_noise
 
 SYSTEM = SystemEntropy()
 SCALES = [Fraction(1), Fraction(7, 3), Fraction(25), Fraction(1000)]
@@ -367,102 +358,6 @@ def test_noise_wider_than_two_to_the_55_is_refused_from_public_parameters():
         lambda: gaussian_noise("x", 2**56, Fraction(1, 2)),
         lambda: gaussian_noise("x", 2**20, Fraction(1, 2**80)),
         lambda: k_norm_noise("x", 2**56, Fraction(1)),
-        lambda: noisy_threshold("x", 2**40, Fraction(1, 2**30), Fraction(1, 2)),
     ):
         with pytest.raises(InvalidValue, match=r"2\*\*55"):
             make()
-
-
-def passing_chance(keys_moved, epsilon, tau):
-    """P(1 + Z > tau) for a key that one neighbour alone has, times the keys that may be such."""
-    q = math.exp(-epsilon / keys_moved)
-    return keys_moved * q**tau / (1 + q)
-
-
-@pytest.mark.parametrize("keys_moved", [1, 2, 5, 40])
-@pytest.mark.parametrize("epsilon", [Fraction(1, 1000), Fraction(1, 3), Fraction(1), Fraction(9)])
-@pytest.mark.parametrize("delta", [Fraction(1, 3), Fraction(1, 10**6), Fraction(1, 2**60)])
-def test_the_threshold_is_the_least_that_keeps_delta(keys_moved, epsilon, delta):
-    tau = threshold(keys_moved, epsilon, delta)
-    assert tau >= 1
-    assert passing_chance(keys_moved, float(epsilon), tau) <= float(delta) * (1 + 1e-9)
-    assert tau == 1 or passing_chance(keys_moved, float(epsilon), tau - 1) > float(delta) * (1 - 1e-9)
-
-
-def test_a_threshold_needs_a_delta():
-    with pytest.raises(InvalidValue, match="delta > 0"):
-        threshold(1, Fraction(1), Fraction(0))
-    with pytest.raises(InvalidValue, match="delta > 0"):
-        threshold(1, Fraction(1), Fraction(1, 2**201))
-
-
-REACH = 90  # noise beyond this has a chance below e**-60 at the rates used
-
-
-def released(histogram, keys_moved, epsilon, tau):
-    """The exact law of the output as a product over keys: {value or None: chance} for each."""
-    pmf = laplace_pmf(keys_moved / epsilon, REACH * keys_moved)
-    law = {}
-    for key, count in histogram.items():
-        noisy = count + np.arange(-REACH * keys_moved, REACH * keys_moved + 1)
-        law[key] = {int(v): float(p) for v, p in zip(noisy, pmf, strict=True) if v > tau}
-        law[key][None] = float(pmf[noisy <= tau].sum())
-    return law
-
-
-def hockey_stick(first, second, epsilon):
-    """sum over outcomes of (P - e**epsilon Q)+, the least delta for this pair and direction; an absent key stays silent."""
-    pairs = [({None: 1.0} | first.get(key, {}), {None: 1.0} | second.get(key, {})) for key in sorted({*first, *second})]
-    p, q = np.ones(1), np.ones(1)
-    for mine, theirs in pairs:
-        outcomes = sorted({*mine, *theirs}, key=str)
-        p = np.outer(p, [mine.get(o, 0.0) for o in outcomes]).ravel()
-        q = np.outer(q, [theirs.get(o, 0.0) for o in outcomes]).ravel()
-    return float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
-
-
-NEIGHBOURS = [
-    (1, {"a": 3}, {"a": 4}),
-    (1, {"a": 3}, {"a": 3, "b": 1}),  # b exists in one of the two only
-    (1, {}, {"b": 1}),
-    (2, {"a": 2, "b": 5}, {"a": 3, "b": 6}),
-    (2, {"a": 2}, {"a": 3, "b": 1}),
-    (2, {}, {"a": 1, "b": 1}),
-    (2, {"a": 1}, {"b": 1}),  # replace-one: a person moves from one key to another
-]
-
-
-@pytest.mark.parametrize(("keys_moved", "small", "large"), NEIGHBOURS)
-@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-2), (2.0, 1e-4), (1.0, 0.2)])
-def test_a_noisy_threshold_keeps_its_epsilon_and_delta_on_tiny_histograms(keys_moved, small, large, epsilon, delta):
-    tau = threshold(keys_moved, Fraction(epsilon), Fraction(delta))
-    one, other = (released(h, keys_moved, epsilon, tau) for h in (small, large))
-    assert hockey_stick(one, other, epsilon) <= delta * (1 + 1e-9)
-    assert hockey_stick(other, one, epsilon) <= delta * (1 + 1e-9)
-
-
-def test_a_threshold_one_lower_would_break_its_delta():
-    """The guard of the test above: it can fail."""
-    tau = threshold(1, Fraction(1), Fraction(1, 100))
-    lower = released({"b": 1}, 1, 1.0, tau - 1)
-    assert hockey_stick(lower, {}, 1.0) > 0.01
-
-
-def test_a_key_is_released_iff_its_noisy_count_passes_tau_and_keys_come_sorted(monkeypatch):
-    from kveil.kernel import noise
-
-    measurement = noisy_threshold("keys", 2, Fraction(1), Fraction(1, 1000))
-    tau = threshold(2, Fraction(1), Fraction(1, 1000))
-    rates = []
-
-    def chosen(source, rate, n):
-        rates.append(rate)
-        return np.array([0, 1, -3, 0])[:n]
-
-    monkeypatch.setattr(noise, "discrete_laplace", chosen)
-    noisy = measurement.draw(SYSTEM, {"d": 10 * tau, "b": tau, "c": tau + 4, "a": tau})
-    assert noisy == {"b": tau + 1, "c": tau + 1, "d": 10 * tau}  # a: tau + 0 does not pass
-    assert list(noisy) == ["b", "c", "d"]
-    assert rates == [Fraction(1, 2)]
-    assert measurement.draw(SYSTEM, {}) == {}
-    assert (measurement.charge.epsilon, measurement.charge.delta) == (Fraction(1), Fraction(1, 1000))

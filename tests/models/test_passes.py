@@ -8,6 +8,7 @@ import kveil
 from kveil import PrivateKMeans
 from kveil.source.local import LocalSource
 from kveil.testing import scripted
+from kveil.tuning import Candidates
 
 
 def passes(monkeypatch, X, **parameters) -> int:
@@ -33,6 +34,7 @@ def passes(monkeypatch, X, **parameters) -> int:
         (6, {"method": "lloyd"}, 5),
         (6, {"method": "mean"}, 1),
         (6, {"method": "sample-aggregate"}, 11),
+        (6, {"method": "candidates", "epsilon": 8.0, "tuning": Candidates(levels=4, swaps=5)}, 3 + 2 * 4 + 5),
     ],
 )
 def test_a_fit_reads_the_rows_as_often_as_the_documentation_says(monkeypatch, d, parameters, expected):

@@ -176,9 +176,10 @@ def test_everything_drawn_adds_up_to_the_whole_budget(blobs):
             model = PrivateKMedian(3, bounds=BOUNDS, delta=delta, **parameters)
             used, _ = model._pick(False)
             method = model.methods[used](model._task(used, X.shape[1], kveil.PrivacyUnit()))
-            with Ledger.memory("all", 1.0, method.pool.delta, relation="add-remove").reserve(method.plan()) as ticket:
-                method.run(kveil.read(X), ticket, np.random.default_rng(0))
-            assert method.pool.total * (1 - 1e-9) < method.pool.spent <= method.pool.total
+            pool, domain = method.budget, method.task.domain
+            with Ledger.memory("all", 1.0, pool.delta, relation="add-remove").reserve(pool.plan()) as ticket:
+                method.run(pool.open(kveil.read(X), domain, ticket), np.random.default_rng(0))
+            assert pool.total * (1 - 1e-9) < pool.spent <= pool.total
 
 
 def test_people_are_protected_with_all_their_rows(blobs):

@@ -16,7 +16,7 @@ from sklearn.base import clone
 import kveil
 from kveil import Euclidean, Graph, KMedian, Ledger, Manhattan, Metric, Precomputed, PrivateKMeans, PrivateKMedian
 from kveil.errors import KveilError
-from kveil.models._universe import PUBLIC_UNIVERSE
+from kveil.methods.universe.task import PUBLIC_UNIVERSE
 from kveil.testing import scripted
 from kveil.tuning import Counts, LocalSearch
 from kveil.tuning import KMedian as KMedianTuning

@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 import kveil
 from kveil import Ledger, StreamKMeans
 from kveil.errors import BoundsRequired, BudgetExceeded, FewerDistinctPoints, InvalidType, InvalidValue, KveilError
-from kveil.summary.leaves import Leaves
+from kveil.questions.leaves import Leaves
 from kveil.testing import scripted
 
 
@@ -109,12 +109,12 @@ def test_a_batch_counts_once(epsilon):
         with pytest.raises(InvalidValue, match="next one is 5"):
             model.partial_fit(rows, source="north", seq=seq)
     assert model.taken_ == {"north": ((3, 4),), "south": ((0, 0),)}
-    total = model.synopsis_.weights.sum() if epsilon is None else model._flow.kept.raw_counts.sum()
+    total = model.synopsis_.weights.sum() if epsilon is None else model._flow.kept.arrays()["counts"].sum()
     assert total == 30
 
 
 def n_rows(model):
-    return int(model.synopsis_.weights.sum() if model.epsilon is None else model._flow.kept.raw_counts.sum())
+    return int(model.synopsis_.weights.sum() if model.epsilon is None else model._flow.kept.arrays()["counts"].sum())
 
 
 def breaking(batches, at):
@@ -177,7 +177,7 @@ def test_a_batch_is_taken_whole_or_not_at_all(epsilon, tmp_path):
             assert model.synopsis_.weights.sum() == 5
             assert list(model.taken_.values()) == [((0, 0),)]
         else:
-            assert model.partial_fit(batch)._flow.kept.raw_counts.sum() == 200_005
+            assert model.partial_fit(batch)._flow.kept.arrays()["counts"].sum() == 200_005
 
 
 def test_equal_points_and_few_points():
@@ -327,10 +327,10 @@ def batch_forms():
 def test_a_batch_without_rows_or_values_is_a_batch_of_a_private_stream(form, tmp_path):
     model = StreamKMeans(2, memory=64, epsilon=1.0, bounds=(0, 1)).partial_fit(np.full((3, 2), 0.5))
     model.partial_fit(batch_forms()[form])
-    assert model._flow.kept.raw_counts.sum() == 3 + ("missing" in form)
+    assert model._flow.kept.arrays()["counts"].sum() == 3 + ("missing" in form)
     assert list(model.taken_.values()) == [((0, 1),)]
     batch_forms()["missing, polars"].write_parquet(tmp_path / "rows.parquet")
-    assert model.partial_fit(tmp_path / "rows.parquet")._flow.kept.raw_counts.sum() == 4 + ("missing" in form)
+    assert model.partial_fit(tmp_path / "rows.parquet")._flow.kept.arrays()["counts"].sum() == 4 + ("missing" in form)
 
 
 def test_a_finished_private_stream_holds_no_rows_and_an_unfinished_one_is_not_copied():
@@ -409,7 +409,7 @@ def test_every_release_of_one_saved_state_is_charged_and_one_that_fails_too(tmp_
     assert ledger.spent().epsilon == 0.5
     again = StreamKMeans.resume(tmp_path / "state", ledger=ledger)
     with monkeypatch.context() as patch:
-        patch.setattr("kveil.stream.release.Reading.run", interrupt)
+        patch.setattr("kveil.methods.leaves.LeafReading.run", interrupt)
         with pytest.raises(KeyboardInterrupt):
             again.finish()
     assert ledger.spent().epsilon == 0.75  # charged before the noise: what was reserved is spent

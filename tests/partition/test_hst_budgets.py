@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kveil.errors import InvalidValue
-from kveil.partition.budgets import path_budgets, path_shares
+from kveil.partition.budgets import path_shares
 from kveil.partition.hst import Hst
 from kveil.space.vectors import Euclidean
 
@@ -22,6 +22,12 @@ def path(tree, node):
         found.append(node)
         node = int(tree.parent[node])
     return found
+
+
+def path_budgets(tree, epsilon, split="uniform"):
+    """The budget of every node, as a fraction."""
+    shares, total = path_shares(tree, split)
+    return [epsilon * share / total for share in shares.tolist()]
 
 
 def some_tree(seed, n):

@@ -61,7 +61,7 @@ def test_other_files_and_a_missing_library_are_refused_in_words(tree, tmp_path, 
         tree.save_picture(tmp_path / "tree.pdf")
     with pytest.raises(InvalidValue, match="columns"):
         tree.draw(width=3)
-    monkeypatch.delitem(sys.modules, "kveil.partition.figure", raising=False)
+    monkeypatch.delitem(sys.modules, "kveil.partition.tree_figure", raising=False)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtra, match="report"):
         tree.save_picture(tmp_path / "tree.svg")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from kveil.collect.lae import collision_chance
-from kveil.partition.cells import PublicMap, into_ball
 from kveil.partition.lsh import BallLattice, Buckets, RotatedGrid, contains
+from kveil.partition.public_map import PublicMap, into_ball
 
 
 def pairs_apart(n, d, apart, rng):

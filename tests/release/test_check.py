@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from kveil import FederatedKMeans, Graph, Ledger, LocalKMeans, PrivateKMeans, PrivateKMedian, StreamKMeans, load
+from kveil.canonical import RELEASE, digest
 from kveil.errors import ReleaseError
 from kveil.kernel.loss import Guarantee, Plan, guarantee
 from kveil.release.check import check_release, disagreements
-from kveil.release.document import sha256
-from kveil.release.plain import canonical
 
 ROWS = np.random.default_rng(0).uniform(-1, 1, (90, 6))
 TENTH = Fraction(1, 10)
@@ -154,7 +153,7 @@ def test_draws_that_are_damaged_are_not_read(release, tmp_path):
         document = json.loads(path.read_text())
         document["guarantee"]["draws"] = draws
         del document["digest"]
-        document["digest"] = sha256(canonical(document))
+        document["digest"] = digest(RELEASE.write(document))
         path.write_text(json.dumps(document))
         with pytest.raises(ReleaseError, match="guarantee of this release is damaged"):
             load(tmp_path / "out")

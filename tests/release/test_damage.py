@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kveil.canonical import RELEASE
 from kveil.errors import ReleaseError
 from kveil.release import load
-from kveil.release.plain import canonical
 
 FILES = ("release.json", "card.md", "centers.parquet", "centers.csv")
 
@@ -43,7 +43,7 @@ def edit(folder: Path, change, *, mend: bool = True) -> None:
     change(document)
     if mend:
         document.pop("digest", None)
-        document["digest"] = hashlib.sha256(canonical(document)).hexdigest()
+        document["digest"] = hashlib.sha256(RELEASE.write(document)).hexdigest()
     path.write_text(json.dumps(document), encoding="utf-8")
 
 

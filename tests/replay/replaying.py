@@ -30,8 +30,8 @@ from moving import Draw, Spied, moved
 
 from kveil.kernel import exact, gate, ledger
 from kveil.kernel.loss import Measurement
+from kveil.progress import listen
 from kveil.release import document
-from kveil.source.progress import listen
 from kveil.testing import ScriptedEntropy
 
 Act = Callable[[Any], Mapping[str, Any]]  # runs on a table and returns, by name, everything that leaves

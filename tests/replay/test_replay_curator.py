@@ -21,7 +21,7 @@ from neighbours import DEMAND, OTHERS, Pairs, demands, mixed, odd, people, rows_
 from replaying import replay
 
 from kveil import Euclidean, Graph, Ledger, PrivateKMeans, PrivateKMedian, read, tuning
-from kveil.models._task import PRIVATE_INITS
+from kveil.methods.task import PRIVATE_INITS
 from kveil.models.private_kmedian import METHODS, UNIVERSE_METHODS
 
 NAMES = ["age", "height", "weight"]

@@ -12,10 +12,10 @@ from replaying import replay
 
 from kveil import Ledger
 from kveil.kernel import gate
-from kveil.kernel.choice import selection
+from kveil.kernel.choice import active_cells, selection
 from kveil.kernel.exact import entropy
-from kveil.kernel.noise import gaussian_noise, k_norm_noise, laplace_noise, noisy_threshold
-from kveil.source.progress import step
+from kveil.kernel.noise import gaussian_noise, k_norm_noise, laplace_noise
+from kveil.progress import step
 
 ONE = Fraction(1)
 
@@ -51,7 +51,7 @@ SOUND = {
     "k-norm": lambda table: drawn(k_norm_noise("sums", 5, ONE), row_sums(table)),
     "l1": lambda table: drawn(laplace_noise("sums", 7, ONE), row_sums(table)),
     "choice": lambda table: drawn(selection("best", 1, ONE), np.array([len(table), 0])),
-    "keys": lambda table: drawn(noisy_threshold("keys", 1, ONE, Fraction(1, 1000)), {"a": len(table), "b": 90}),
+    "keys": lambda table: drawn(active_cells("keys", 9, 5, 1, ONE), {1: len(table), 2: 90}),
 }
 BROKEN = {
     "a raw value leaves": lambda table: counted(table) + len(table),
@@ -63,7 +63,7 @@ BROKEN = {
     "l1": lambda table: drawn(laplace_noise("sums", 6, ONE), row_sums(table)),
     "one coordinate": lambda table: drawn(laplace_noise("sums", 7, ONE, one_coordinate=True), row_sums(table)),
     "choice": lambda table: drawn(selection("best", 1, ONE), np.array([len(table), -len(table)])),
-    "keys": lambda table: drawn(noisy_threshold("keys", 1, ONE, Fraction(1, 1000)), {"a": len(table), "b": len(table)}),
+    "keys": lambda table: drawn(active_cells("keys", 9, 5, 1, ONE), {1: len(table), 2: len(table)}),
     "a shape": lambda table: drawn(laplace_noise("rows", 1, ONE), np.zeros(len(table), dtype=np.int64)),
     "a charge": lambda table: drawn(laplace_noise("rows", len(table), ONE), np.array([len(table)])),
     "a law": lambda table: drawn(gaussian_noise("rows", 1, ONE), np.array([len(table)]), _wider(table)),

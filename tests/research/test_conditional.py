@@ -8,13 +8,15 @@ import pytest
 from scipy import stats
 
 from kveil import Ledger, PrivacyUnit, read
+from kveil.desk import row_places as places
+from kveil.desk.seeds import LaplaceSeeds
 from kveil.errors import BudgetExceeded, InvalidType, InvalidValue
 from kveil.kernel.grid import Box
 from kveil.kernel.loss import Guarantee, Plan
-from kveil.privatise.seeds import LaplaceSeeds
 from kveil.research import conditional_laplace
 from kveil.research.conditional import epsilon_tilde
-from kveil.summary import places
+
+pytestmark = pytest.mark.research
 
 GIVEN = {"epsilon": 1.0, "delta_w": 0.01, "delta_s": 1.0, "f_k": 1.0}
 WHERE = {"bounds": (-1.0, 1.0), "i_accept_the_assumption": True}

@@ -19,6 +19,8 @@ from kveil.research.records import as_csv
 from kveil.research.seeders import SEEDERS
 from kveil.research.tables import as_markdown, records
 
+pytestmark = pytest.mark.research
+
 TINY = Size(rows=150, small=120, runs=2, clusters=(2, 3), epsilons=(0.5, 1.0))
 
 

@@ -24,6 +24,8 @@ from kveil.research.records import as_csv
 from kveil.solve.hst import seeds_from_counts
 from kveil.testing import scripted
 
+pytestmark = pytest.mark.research
+
 TINY = Size(200, 200, 40, 2, (2, 3), (2, FIXED), (100, 200))
 NAMES = [method.name for method in METHODS]
 

@@ -17,6 +17,8 @@ from kveil.research.seed_table import CONDITIONAL, FITTED, NO_DATA, SEEDED, Case
 from kveil.research.seeders import SEEDERS, conditional_seeds, private_seeds
 from kveil.testing import scripted
 
+pytestmark = pytest.mark.research
+
 TINY = Crowd(peers=4, rows=200, columns=3, clusters=(2, 3), moved=(0.0, 0.5), tables=2, seeds=2)
 
 

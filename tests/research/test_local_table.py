@@ -10,6 +10,8 @@ from kveil.research.local_report import as_markdown, records, svg
 from kveil.research.local_table import DATA_FREE, PROTOCOLS, Cell, Size, data_free, made_up, play
 from kveil.research.records import as_csv
 
+pytestmark = pytest.mark.research
+
 TINY = Size(shapes=((3, 2), (2, 5)), people=(1500,), epsilons=(0.125, 4.0), runs=2)
 
 

@@ -11,6 +11,8 @@ from kveil.solve.kmedian import solve_kmedian
 from kveil.solve.metric_seeding import kmedian_plusplus
 from kveil.testing import scripted
 
+pytestmark = pytest.mark.research
+
 K, SIZE = 10, 60
 
 

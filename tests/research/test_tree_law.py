@@ -16,6 +16,8 @@ from kveil.research.tree_law import Depth, leaf_law, worst_loss
 from kveil.solve.hst import leaf_search, subtree_search
 from kveil.space.matrix import Precomputed
 
+pytestmark = pytest.mark.research
+
 RUNS = 1_000_000
 FALSE_ALARM = 1e-9
 TABLES = {1: [0, 30], 2: [0, 20, 60, 60], 3: [0, 25, 25, 30, 60, 60, 60, 60]}  # the row that comes and goes is in the first leaf

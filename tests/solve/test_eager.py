@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from all_swaps import swap_costs
 
 from kveil import Graph, Precomputed
 from kveil.solve import _graph_kernels, eager
 from kveil.solve.demand import Demand
 from kveil.solve.eager import GraphSearch, TableSearch, search_for
-from kveil.solve.local_search import swap_costs
 from kveil.solve.loss import Loss
 
 OBJECTIVES = ["k-median", "k-means"]

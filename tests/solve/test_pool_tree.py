@@ -66,7 +66,7 @@ def nearest_by_enumeration(z, spread, total):
             continue
         x = np.where(a, z - (z[a].sum() - total) / spread[a].sum() * spread, 0.0)
         cost = ((x - z) ** 2 / spread).sum()
-        if (x >= 0).all() and (best is None or cost < best[0]):
+        if (x >= -1e-9).all() and (best is None or cost < best[0]):  # a count of 0 may come out a little below
             best = cost, x
     return best[1]
 

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from all_swaps import swap_costs
 
 from kveil import Precomputed
 from kveil.solve import local_search
 from kveil.solve.demand import Demand
-from kveil.solve.local_search import Swaps, best_swaps, swap_costs
+from kveil.solve.local_search import Swaps, best_swaps
 from kveil.solve.loss import Loss
 
 

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kveil.errors import SourceError
-from kveil.source import cells, lines, read, text
+from kveil.source import lines, read, text
+from kveil.source import numbers as cells
 
 pytestmark = pytest.mark.filterwarnings("error")
 

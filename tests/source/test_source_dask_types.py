@@ -11,7 +11,8 @@ import pytest
 from kveil import Ledger, PrivateKMeans
 from kveil.errors import SourceError
 from kveil.kernel.grid import Box
-from kveil.source import cluster, read
+from kveil.source import dask_source as cluster
+from kveil.source import read
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")

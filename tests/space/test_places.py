@@ -9,13 +9,20 @@ from scipy.sparse import csr_array
 
 import kveil
 from kveil import Euclidean, Graph
+from kveil.desk.fixed import FixedDesk
 from kveil.errors import KveilError
+from kveil.questions.demand import DemandSize, PartitionCounts, PointCounts
 from kveil.space.places import Places
-from kveil.summary.demand import cell_counts, point_counts, row_count
 
 STREET = Graph.from_edges([[0, 1], [1, 2], [2, 3]])
 TOWN = Euclidean([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0], [4.0, 4.0], [4.0, 4.0]])
 WILD = [2, 3, 4, -1, 0.5, np.nan, np.inf, -np.inf, 1e300, 2**63, 1.0]
+
+
+def exact(source, question, places):
+    """The answer at a desk without noise, which promises nothing."""
+    (counts,) = FixedDesk(source, places, None, None).draw(question)
+    return counts.tolist()
 
 
 def test_what_is_no_index_is_point_0():
@@ -58,20 +65,20 @@ def test_every_row_is_counted_once_from_any_source(tmp_path):
     for rows in (column[:, None], pd.DataFrame({"home": column}), tmp_path / "homes.parquet"):
         source = kveil.read(rows)
         places = Places(STREET, 1)
-        assert source.map_reduce(point_counts, 4, grid=places)[0].tolist() == [8, 1, 1, 1]
-        assert source.map_reduce(cell_counts, np.array([0, 1, 1, 0], dtype=np.int32), grid=places)[0].tolist() == [9, 2]
-        assert source.map_reduce(row_count, None, grid=places)[0].tolist() == [11]
+        assert exact(source, PointCounts(4), places) == [8, 1, 1, 1]
+        assert exact(source, PartitionCounts(np.array([0, 1, 1, 0], dtype=np.int32)), places) == [9, 2]
+        assert exact(source, DemandSize(), places) == [11]
 
 
 def test_no_rows_are_counts_of_0():
     source = kveil.read(np.empty((0, 1)))
-    assert source.map_reduce(point_counts, 4, grid=Places(STREET, 1))[0].tolist() == [0] * 4
+    assert exact(source, PointCounts(4), Places(STREET, 1)) == [0] * 4
 
 
 def test_of_a_person_only_so_many_rows_count():
     frame = pd.DataFrame({"who": [1, 1, 1, 1, 2], "home": [0, 1, 2, 3, 3]})
     source = kveil.read(frame, person="who", max_rows_per_person=2)
-    assert source.map_reduce(row_count, None, grid=Places(STREET, 1))[0].tolist() == [3]
+    assert exact(source, DemandSize(), Places(STREET, 1)) == [3]
 
 
 def test_sparse_rows_are_refused():

@@ -7,13 +7,13 @@ from functools import partial
 import numpy as np
 import pytest
 
+from kveil.desk.leaf_table import LeafTable
 from kveil.errors import InvalidValue
 from kveil.kernel.grid import Box
 from kveil.source import read
 from kveil.stream.flow import Flow
-from kveil.stream.table import LeafTable
 
-WATCHED = ("stream/flow.py", "stream/table.py", "stream/journal.py")
+WATCHED = ("stream/flow.py", "desk/leaf_table.py", "stream/taken.py")
 
 
 class Interrupt:
@@ -111,7 +111,7 @@ def test_threads_that_bring_one_batch_add_it_once_and_others_all(seqs):
         thread.join()
     expected = 1 if seqs[0] == 0 else 3
     assert len(refused) == 3 - expected
-    assert flow.kept.raw_counts.sum() == 2 * expected
+    assert flow.kept.arrays()["counts"].sum() == 2 * expected
     assert flow.journal.taken() == {"queue": ((0, expected - 1),)}
 
 
@@ -122,4 +122,4 @@ def test_what_a_release_reads_does_not_change_under_it():
     flow.take(HIGH, "s", 1)
     flow.merge(a_flow(HIGH, "t"))
     assert all((before[name] == array).all() for name, array in table.arrays().items())
-    assert flow.kept.raw_counts.sum() == 3
+    assert flow.kept.arrays()["counts"].sum() == 3

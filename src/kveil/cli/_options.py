@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from kveil.errors import InvalidValue
-from kveil.source.progress import Listener, listen
+from kveil.progress import Listener, listen
 
 
 def parse_bounds(text: str | None, names: tuple[str, ...] | None) -> tuple[Any, Any] | None:

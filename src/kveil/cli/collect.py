@@ -57,7 +57,7 @@ def plan(
 @app.command("simulate")
 def simulate(
     data: Annotated[
-        Path | None, typer.Argument(help=".csv, .npz, .npy or .parquet, a row a person; default: made-up people")
+        Path | None, typer.Argument(help=".csv, .npz, .npy or .parquet, one row per person; default: made-up people")
     ] = None,
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="number of clusters")] = 3,
     epsilon: Annotated[str, typer.Option(help="of each person: a number, or a fraction p/q")] = "4",

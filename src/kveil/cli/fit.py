@@ -72,7 +72,7 @@ def fit(
         Objective | None, typer.Option(help="squared distances, or distances; default k-means, on a graph k-median")
     ] = None,
     metric: Annotated[Metric | None, typer.Option(help="'graph': DATA is a public edge list, people are in --demand")] = None,
-    demand: Annotated[Path | None, typer.Option(help="with --metric graph: one vertex a line, or a table of them")] = None,
+    demand: Annotated[Path | None, typer.Option(help="with --metric graph: one vertex per line, or a table of them")] = None,
     truncate: Annotated[float | None, typer.Option(help="with --metric graph: public cap on distances")] = None,
     method: Annotated[
         Method, typer.Option(help="how; k-median: auto, tree, candidates or weiszfeld; on a graph counts or local-search")

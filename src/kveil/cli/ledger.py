@@ -42,7 +42,7 @@ def show(
     db: Annotated[Path, typer.Argument(help="a ledger made by `kveil ledger init`")],
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
-    """What was spent, what is left, and one line a release."""
+    """What was spent, what is left, and one line per release."""
     from kveil import Ledger
 
     ledger = Ledger.open(db)

@@ -27,7 +27,7 @@ app = typer.Typer(
 
 
 @app.callback()
-def door(version: Annotated[bool, typer.Option("--version", help="print the version and leave", is_eager=True)] = False) -> None:
+def door(version: Annotated[bool, typer.Option("--version", help="show the version and exit", is_eager=True)] = False) -> None:
     if version:
         typer.echo(__version__)
         raise typer.Exit

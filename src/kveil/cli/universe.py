@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from kveil.space.graph import Graph
 
 LONGEST = 4096  # bytes of a name
-LINES = (".txt", ".ids", "")  # one vertex a line; other files are tables
+LINES = (".txt", ".ids", "")  # one vertex per line; other files are tables
 
 
 def check_graph_options(demand: Path | None, bounds: str | None, center: str | None, radius: float | None, scaling: Any) -> None:
@@ -23,7 +23,7 @@ def check_graph_options(demand: Path | None, bounds: str | None, center: str | N
 
 
 def read_demand(graph: Graph, path: Path, columns: Any, person: Any, max_rows_per_person: int) -> Any:
-    """Where people are: names of vertices, one a line, or a table with a column of vertex numbers. No row can raise here."""
+    """Where people are: names of vertices, one per line, or a table with a column of vertex numbers. No row can raise here."""
     if path.suffix.lower() not in LINES:
         from kveil import read
 

@@ -1,6 +1,6 @@
 """Answers of a round that are in memory: real reports, or the law of what they would add up to.
 
-`Drawn` decodes reports that devices made. `Foreseen` holds the points themselves and draws what reports would say, far quicker: a
+`Drawn` decodes reports that devices made. `FromLaw` holds the points themselves and draws what reports would say, far quicker: a
 simulation, so nothing of it is private. Its laws are exact a key: the support of a key is Bin(people with it, own) + Bin(others,
 other); a codeword's rank among all is drawn first, then its cosine with the vector by the law of order statistics, then the rest
 of it uniformly. Between keys it draws support independently; real reports on different keys are nearly, not quite, so.
@@ -13,9 +13,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from kveil.arrays import Floats, Integers, Words
 from kveil.collect import hashing, oracles, vector
 from kveil.collect.encoding import directions, keys_of, vectors_of
-from kveil.collect.queries import Floats, Integers, Keys, Query, Sums
+from kveil.collect.queries import Keys, Query, Sums
 from kveil.kernel.loss import response_weights
 
 BLOCK = 2**16  # reports decoded at once
@@ -24,7 +25,7 @@ BLOCK = 2**16  # reports decoded at once
 class Drawn:
     """Reports of real devices: {query id: (seeds, reported values)}."""
 
-    def __init__(self, reports: Mapping[int, tuple[hashing.Words, Integers]], n_columns: int) -> None:
+    def __init__(self, reports: Mapping[int, tuple[Words, Integers]], n_columns: int) -> None:
         self._reports, self._n_columns = reports, n_columns
 
     def received(self, query: Query) -> int:
@@ -45,12 +46,12 @@ class Drawn:
         return total
 
 
-class Foreseen:
+class FromLaw:
     """Points of the people who answer each query, {query id: points}; what they would report is drawn when it is asked for."""
 
     def __init__(self, points: Mapping[int, Floats], epsilon: Fraction, rng: np.random.Generator) -> None:
         self._points, self._epsilon, self._rng = points, epsilon, rng
-        self._words: dict[int, tuple[hashing.Words, Integers]] = {}
+        self._words: dict[int, tuple[Words, Integers]] = {}
 
     def received(self, query: Query) -> int:
         return len(self._points[query.id])
@@ -68,7 +69,7 @@ class Foreseen:
         seeds, words = self._words[query.id]
         return vector.signed_sums(seeds, words[:, start:], keys)
 
-    def _released(self, query: Query) -> tuple[hashing.Words, Integers]:
+    def _released(self, query: Query) -> tuple[Words, Integers]:
         """A seed and a codeword for every person."""
         points = self._points[query.id]
         seeds = self._rng.integers(0, 2**64, size=len(points), dtype=np.uint64)

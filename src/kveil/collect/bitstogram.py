@@ -13,10 +13,11 @@ from math import ceil, log2
 
 import numpy as np
 
+from kveil.arrays import Floats
 from kveil.collect import hashing
+from kveil.collect.descent import estimated
 from kveil.collect.oracles import best_oracle
-from kveil.collect.queries import Answers, Floats, Fold, Keys, Query, Terms
-from kveil.collect.tree import estimated
+from kveil.collect.queries import Answers, Fold, Keys, Query, Terms
 
 MOST_BINS = 2**12
 

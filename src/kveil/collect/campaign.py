@@ -12,10 +12,11 @@ from typing import Any, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kveil.arrays import Floats
 from kveil.collect import protocols
 from kveil.collect.forecast import LocalPlan, plan
 from kveil.collect.manifest import LEAST_RADIUS, MOST_NAME, Header, Mode, parse_epsilon, split_cohorts
-from kveil.collect.queries import LARGEST, MOST_CENTRES, MOST_COLUMNS, MOST_PEOPLE, Floats, LocalProtocol, Terms, whole
+from kveil.collect.queries import LARGEST, MOST_CENTRES, MOST_COLUMNS, MOST_PEOPLE, LocalProtocol, Terms, whole
 from kveil.collect.shuffle import conditional
 from kveil.errors import InvalidValue
 from kveil.kernel.loss import Charge, Guarantee, Plan, guarantee
@@ -181,7 +182,7 @@ def _check_radius(radius: Any) -> None:
 
 
 def _middle(center: ArrayLike) -> NDArray[np.float32]:
-    """The centre of the domain, one number a column, as manifests hold it."""
+    """The centre of the domain, one number per column, as manifests hold it."""
     try:
         given = np.atleast_1d(np.asarray(center, dtype=np.float64))
     except (TypeError, ValueError):

@@ -7,10 +7,11 @@ from math import sqrt
 
 import numpy as np
 
+from kveil.arrays import Floats
 from kveil.collect import vector
 from kveil.collect.encoding import bases
-from kveil.collect.queries import SHARE_OF_COUNT, SHARE_OF_POINT, Answers, Floats, Keys, Query, Terms
-from kveil.partition.cells import into_ball
+from kveil.collect.queries import SHARE_OF_COUNT, SHARE_OF_POINT, Answers, Keys, Query, Terms
+from kveil.partition.public_map import into_ball
 from kveil.solve.wkmeans import thorough_kmeans
 
 FEWEST = 0.05  # of an equal share of people: a cluster's count is taken to be at least that

@@ -15,14 +15,15 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from kveil.arrays import Floats
 from kveil.collect import device
 from kveil.collect.book import Change, Spend
+from kveil.collect.device_ledger import DeviceLedger
 from kveil.collect.encoding import into_domain
 from kveil.collect.keys import Rotation, is_key, require_signatures
-from kveil.collect.ledger import DeviceLedger
 from kveil.collect.ledger_file import LedgerFile
 from kveil.collect.manifest import MOST_DAYS_AHEAD, Header, Manifest, Signed, verified
-from kveil.collect.queries import MOST_COLUMNS, Floats, Query, whole
+from kveil.collect.queries import MOST_COLUMNS, Query, whole
 from kveil.collect.report import ID_BYTES, Report, seed
 from kveil.errors import BudgetError, InvalidType, InvalidValue, KveilError, ManifestError
 from kveil.kernel.grid import Ball
@@ -60,7 +61,7 @@ class LocalClient:
     key: the collector's public key, pinned: shipped with the application or given out of band.
     witnesses: keys that must have signed every manifest too, so that all devices are shown the same one.
     is_first: a missing file is a new device's. Otherwise it counts as lost, and the client stays quiet for 365 days.
-    device_name: tells people apart who share a file; each has a cap and a cohort of the own.
+    device_name: tells people apart who share a file; each has a cap and a cohort of their own.
 
     >>> from kveil.collect.keys import SigningKey
     >>> client = LocalClient(None, n_features=2, key=SigningKey(bytes(32)).public, is_first=True)

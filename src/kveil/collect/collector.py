@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, Self
 
 import numpy as np
 
-from kveil.collect import canonical
+from kveil import canonical
 from kveil.collect.campaign import Campaign, Result, forecast, promise, protocol_of
 from kveil.collect.decode import CHUNK, StoredAnswers
 from kveil.collect.keys import SigningKey
@@ -52,11 +52,11 @@ State = Literal["open", "closed", "done", "ended: too few reports"]
 class Collector:
     """Campaigns in one storage (a path for SQLite, or a database URL), signed with one key; without one it only takes reports in.
 
-    >>> from datetime import date
+    >>> from datetime import date, timedelta
     >>> from kveil.collect.keys import SigningKey
     >>> collector = Collector("sqlite://", key=SigningKey(bytes(32)))
     >>> survey = Campaign("survey", n=1000, n_clusters=2, epsilon=1, center=[0, 0], radius=1.0, protocol="grid")
-    >>> first = collector.open(survey, date(2030, 1, 1), date(2030, 1, 31))
+    >>> first = collector.open(survey, date.today(), date.today() + timedelta(days=30))
     >>> collector.submit(first.hash, b"not a report")
     <Status.MALFORMED: 422>
     """

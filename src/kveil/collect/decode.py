@@ -12,10 +12,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from kveil.arrays import Integers, Words
 from kveil.collect import oracles, vector
-from kveil.collect.hashing import Words
 from kveil.collect.manifest import Manifest
-from kveil.collect.queries import Integers, Keys, Query, Sums
+from kveil.collect.queries import Keys, Query, Sums
 from kveil.collect.report import seeds
 from kveil.collect.storage import Checkpoint, Storage, StoredRound
 

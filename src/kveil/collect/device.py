@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from kveil.arrays import Floats, Integers, Words
 from kveil.collect.encoding import preferred
-from kveil.collect.hashing import Words
-from kveil.collect.queries import Floats, Integers, Query
+from kveil.collect.queries import Query
 from kveil.kernel import gate
 from kveil.kernel.ledger import UNIT, Ledger
 from kveil.kernel.loss import Receipt
@@ -26,7 +26,7 @@ def reports(query: Query, points: Floats, seeds: Words, epsilon: Fraction) -> tu
     Private:      the points, in the unit ball.  Public: query, seeds, epsilon, and that there is a report for each seed.
     Neighbours:   any two points of one person.
     Sensitivity:  see `subset_select`: the points only decide which values are preferred.
-    Cost:         epsilon of each person, once; whoever calls answers for each person at most once a campaign.
+    Cost:         epsilon of each person, once; whoever calls answers for each person at most once per campaign.
     Not covered:  running time; who sends, when, and from where.
     """
     measurement = subset_select("report", query.M, query.kappa, epsilon, n_reports=len(seeds))

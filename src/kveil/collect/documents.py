@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from kveil.collect.queries import LARGEST, MOST_CELLS, MOST_CENTRES, MOST_KEYS, MOST_VALUES, Floats32, Fold, Keys, Query
 from kveil.errors import InvalidValue
-from kveil.partition.cells import DEEPEST, PublicMap
 from kveil.partition.lsh import BallLattice, Buckets, RotatedGrid
+from kveil.partition.public_map import DEEPEST, PublicMap
 
 Document = dict[str, Any]
 COMMON = ("M", "id", "kappa", "key_rule", "kind", "weight")

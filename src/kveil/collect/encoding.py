@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from kveil.arrays import Floats, Integers, Words
 from kveil.collect import hashing, vector
-from kveil.collect.queries import SHARE_OF_COUNT, SHARE_OF_POINT, Floats, Integers, Keys, Query
+from kveil.collect.queries import SHARE_OF_COUNT, SHARE_OF_POINT, Keys, Query
 from kveil.kernel.grid import Ball
-from kveil.partition.cells import into_ball
+from kveil.partition.public_map import into_ball
 from kveil.space.euclidean import clip
 
 BLOCK = 2**14  # rows, for distances to all centres at once
@@ -22,7 +23,7 @@ def into_domain(rows: Floats, domain: Ball) -> Floats:
     return np.asarray((clip(domain, rows) - domain.center) / domain.radius)
 
 
-def preferred(query: Query, points: Floats, seeds: hashing.Words) -> Integers:
+def preferred(query: Query, points: Floats, seeds: Words) -> Integers:
     """(n, kappa) values that points of the unit ball prefer. A function of query, point and seed, row by row."""
     keys = keys_of(query, points)
     if query.kind == "olh":
@@ -80,7 +81,7 @@ def bases(query: Query, keys: Keys, n_columns: int) -> Floats:
     return np.zeros((len(keys), n_columns))
 
 
-def directions(vectors: Floats, seeds: hashing.Words) -> Floats:
+def directions(vectors: Floats, seeds: Words) -> Floats:
     """Unit vectors u with mean y: u = y/|y| with chance (1 + |y|)/2, else -y/|y|. The coin is a hash of the seed.
 
     So a report is a function of point and seed up to the randomiser itself, and anyone can check its chances.

@@ -12,15 +12,16 @@ from math import exp, sqrt
 from numbers import Rational, Real
 from typing import Literal, get_args
 
-from kveil.collect import grid, lae, lma, refine
+from kveil.collect import lae, lma, refine
+from kveil.collect import one_grid as grid
+from kveil.collect.descent import threshold
 from kveil.collect.oracles import best_oracle, variance
 from kveil.collect.protocols import build
 from kveil.collect.queries import LocalProtocol, Terms
-from kveil.collect.tree import threshold
 from kveil.collect.vector import codebook
 from kveil.errors import InvalidValue
 from kveil.kernel.loss import MOST_LOCAL_EPSILON
-from kveil.partition.cells import side
+from kveil.partition.public_map import side
 
 Protocol = Literal["auto", "refine", "grid", "lae", "lma"]
 Preset = Literal["lite", "paper"]

@@ -9,10 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kveil.arrays import Integers, Words
 from kveil.collect import _kernels
-
-Words = NDArray[np.uint64]
-Integers = NDArray[np.int64]
 
 OLH, SIGN, ROW, CODEBOOK, DIRECTION, BIN = range(1, 7)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, Self
 
-from kveil.collect import canonical
+from kveil import canonical
 from kveil.errors import InvalidValue, ManifestError, MissingExtra
 
 KEY_BYTES, SIGNATURE_BYTES = 32, 64
@@ -102,14 +102,14 @@ class Rotation:
     @classmethod
     def make(cls, old: SigningKey, new: SigningKey, serial: int, day: date) -> Self:
         stated = {"schema": ROTATION_SCHEMA, "old": old.public, "new": new.public, "serial": serial, "date": day.isoformat()}
-        body = canonical.dumps(stated)
+        body = canonical.DEVICE.write(stated)
         return cls(body, old.sign(body), new.sign(body))
 
     def verified(self, pinned: str) -> tuple[str, int]:
         """The new key and the serial, if `pinned` is the old one and both have signed."""
         if not is_signed(pinned, self.by_old, self.body):
             raise ManifestError("this change of keys is not signed by the key that this device trusts. Nothing was changed.")
-        stated = canonical.loads(self.body)
+        stated = canonical.DEVICE.read(self.body)
         is_known = isinstance(stated, dict) and set(stated) == ROTATION_FIELDS and stated["schema"] == ROTATION_SCHEMA
         if not is_known or stated["old"] != pinned or type(stated["serial"]) is not int or stated["serial"] < 1:
             raise ManifestError("this change of keys is not of a kind that this version knows. Nothing was changed.")

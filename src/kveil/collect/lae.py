@@ -15,27 +15,17 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from kveil.arrays import Floats
 from kveil.collect.bitstogram import folded, heavy_keys
 from kveil.collect.centres import moved, weighted_centres
-from kveil.collect.grid import cell_query
+from kveil.collect.descent import Level, children, estimated
 from kveil.collect.marker import guesses, least_people, mark, n_levels
+from kveil.collect.one_grid import cell_query
 from kveil.collect.oracles import best_oracle
-from kveil.collect.queries import (
-    MOST_CENTRES,
-    MOST_QUERIES,
-    Answers,
-    Floats,
-    Keys,
-    Outcome,
-    Query,
-    Round,
-    Terms,
-    public_generator,
-)
-from kveil.collect.tree import Level, children, estimated
+from kveil.collect.queries import MOST_CENTRES, MOST_QUERIES, Answers, Keys, Outcome, Query, Round, Terms, public_generator
 from kveil.collect.vector import codebook, released
-from kveil.partition.cells import PublicMap, into_ball, side
 from kveil.partition.lsh import BallLattice, Buckets, RotatedGrid
+from kveil.partition.public_map import PublicMap, into_ball, side
 
 BETA = 0.1  # failure probability, wherever the paper leaves it open
 NOISE_FACTOR = 3.0
@@ -66,7 +56,7 @@ LITE = Preset(most_axes=3, cut=3.5, cubes=2.0, guesses=1, levels=4, scales=1, re
 PAPER = Preset(most_axes=4, cut=3.0, cubes=4.0, hemisphere=True)
 
 
-class Part(NamedTuple):
+class Family(NamedTuple):
     """One family of buckets of round 2."""
 
     guess: int
@@ -94,13 +84,13 @@ class Lae:
         after = (self._after_cells, self._after_buckets, self._after_candidates, self._after_means)
         return after[done.number - 1](done, answers, public_generator(seed, "solve"))
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[Family]:
         """All families of buckets that the preset asks for."""
         for guess, n_levels_ in enumerate(self.levels):
             for level in range(1, n_levels_ + 1):
                 for scale in range(1, self.n_scales() + 1):
                     for repeat in range(self.n_repeats()):
-                        yield Part(guess, level, scale, repeat)
+                        yield Family(guess, level, scale, repeat)
 
     def n_scales(self) -> int:
         return self.preset.scales or 1 + ceil(log2(self.n_axes**1.5 * sqrt(max(self.levels))))
@@ -122,7 +112,7 @@ class Lae:
         """Heavy cells under each guess; then buckets of medium ones."""
         one, found = done.queries[0].maps[0], self._descended(done, answers)
         lsh_rng = public_generator(self.seed, "round", 2)
-        families: list[tuple[Part, Buckets]] = []
+        families: list[tuple[Family, Buckets]] = []
         heavy_cells: dict[int, list[Keys]] = {}
         for part in self.parts():
             if part.guess not in heavy_cells:
@@ -156,7 +146,7 @@ class Lae:
         least = [least_people(i + 1, opt, self.terms.k, floors[i]) if i < last else np.inf for i in range(len(found))]
         return mark(found, least, self.n_axes)
 
-    def _buckets(self, families: list[tuple[Part, Buckets]]) -> Round:
+    def _buckets(self, families: list[tuple[Family, Buckets]]) -> Round:
         """Two queries a family: how many people are in each bucket, and the sum of their offsets."""
         families = _fitting(families)
         book = codebook(self.n_axes, self.terms.epsilon, hemisphere=self.preset.hemisphere)
@@ -185,7 +175,7 @@ class Lae:
             buckets = queries[0].buckets
             assert buckets is not None
             found.append(one.middles(buckets.here, buckets.level * self.n_axes))
-            found.append(self._bucket_means(answers, Part(*part), queries))
+            found.append(self._bucket_means(answers, Family(*part), queries))
         candidates = np.unique(into_ball(np.vstack(found)).astype(np.float32), axis=0)
         if not len(candidates):
             candidates = one.middles(np.zeros(1, dtype=np.uint64), 0).astype(np.float32)
@@ -194,7 +184,7 @@ class Lae:
         query = Query(id=0, kind=asked.kind, M=asked.M, kappa=1, key_rule="nearest", maps=(one,), centres=(candidates,))
         return Round(3, (query,))
 
-    def _bucket_means(self, answers: Answers, part: Part, queries: tuple[Query, ...]) -> Floats:
+    def _bucket_means(self, answers: Answers, part: Family, queries: tuple[Query, ...]) -> Floats:
         *counts, sums = queries
         buckets, terms = sums.buckets, self.terms
         assert buckets is not None
@@ -259,10 +249,10 @@ def collision_chance(n_axes: int, width: float, apart: float = 1.0) -> float:
     return float(np.maximum(0.0, 1 - apart * np.abs(v) / width).prod(axis=1).mean())
 
 
-def _fitting(families: list[tuple[Part, Buckets]]) -> list[tuple[Part, Buckets]]:
+def _fitting(families: list[tuple[Family, Buckets]]) -> list[tuple[Family, Buckets]]:
     """As many repeats, and then as many scales that can be enumerated, as one round has room for."""
 
-    def size(some: list[tuple[Part, Buckets]]) -> int:
+    def size(some: list[tuple[Family, Buckets]]) -> int:
         return sum(2 if b.n_keys <= MOST_ENUMERATED else 2 + b.n_keys.bit_length() for _, b in some)
 
     most = max((part.repeat for part, _ in families), default=0)

@@ -1,6 +1,6 @@
 """LMA: everything in one round. Cells of several depths at once, and, in many columns, sums of the points of coarse cells.
 
-One round means that no device can know the centres, so means come from sums a cell that were collected blindly: adding up the
+One round means that no device can know the centres, so means come from sums per cell that were collected blindly: adding up the
 cells of a cluster adds up their noise, which is why this is weak where the image has fewer dimensions than the data.
 """
 
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from kveil.arrays import Floats
 from kveil.collect.centres import weighted_centres
+from kveil.collect.descent import descend
 from kveil.collect.encoding import nearest
-from kveil.collect.grid import cell_query, clustered
-from kveil.collect.queries import SHARE_OF_COUNT, SHARE_OF_POINT, Answers, Floats, Outcome, Query, Round, Terms, public_generator
-from kveil.collect.tree import descend
+from kveil.collect.one_grid import cell_query, clustered
+from kveil.collect.queries import SHARE_OF_COUNT, SHARE_OF_POINT, Answers, Outcome, Query, Round, Terms, public_generator
 from kveil.collect.vector import codebook, released
-from kveil.partition.cells import PublicMap, into_ball, lift
+from kveil.partition.public_map import PublicMap, into_ball, lift
 
 IMAGE = 4
 CUT, LEAVES_PER_CENTRE = 3.0, 8

@@ -18,7 +18,8 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from kveil.collect import canonical, report
+from kveil import canonical
+from kveil.collect import report
 from kveil.collect.documents import decode_floats, encode, query_document, read_query
 from kveil.collect.keys import SigningKey, is_key, is_signed
 from kveil.collect.queries import MOST_CENTRES, MOST_COLUMNS, MOST_PEOPLE, MOST_QUERIES, Query
@@ -41,7 +42,7 @@ class Header:
     """The promise and the terms of a campaign; constant over its rounds.
 
     center, radius: the public ball that points are clipped to, in single precision. n: the declared population.
-    epsilon: of one person over the whole campaign. In mode "one_round" everyone answers in the round of the own cohort, with all
+    epsilon: of one person over the whole campaign. In mode "one_round" everyone answers in the round of their cohort, with all
     of it; in "all_rounds" everyone answers in every round, with `epsilon_rounds`, which add up to no more.
     cohorts: an inclusive range of 16-bit numbers a round. key: the collector's, which signs.
     """
@@ -69,7 +70,7 @@ class Header:
     @cached_property
     def campaign(self) -> str:
         """The campaign's name for machines: the hash of the header."""
-        return canonical.digest(canonical.dumps(self.to_json()))
+        return canonical.digest(canonical.DEVICE.write(self.to_json()))
 
     def epsilon_of(self, number: int) -> Fraction:
         """What an answer in this round may cost."""
@@ -129,7 +130,7 @@ class Manifest:
     @cached_property
     def body(self) -> bytes:
         """The canonical bytes, which are signed."""
-        return canonical.dumps(
+        return canonical.DEVICE.write(
             {
                 "header": self.header.to_json(),
                 "campaign": self.header.campaign,
@@ -159,7 +160,7 @@ class Manifest:
     @classmethod
     def from_bytes(cls, body: bytes) -> Self:
         """Read strictly. Signature and chain are `verified`'s."""
-        data = canonical.loads(body)
+        data = canonical.DEVICE.read(body)
         fields(data, BODY)
         header = Header.from_json(data["header"])
         need(data["campaign"] == header.campaign, "its campaign is not the hash of its header")
@@ -211,12 +212,14 @@ class Signed:
 
     def to_bytes(self) -> bytes:
         seen = {key: signature.hex() for key, signature in self.witnesses.items()}
-        return canonical.dumps({"manifest": self.body.decode("ascii"), "signature": self.signature.hex(), "witnesses": seen})
+        return canonical.DEVICE.write(
+            {"manifest": self.body.decode("ascii"), "signature": self.signature.hex(), "witnesses": seen}
+        )
 
     @classmethod
     def from_bytes(cls, text: bytes) -> Self:
         """Read what `to_bytes` wrote; whether to trust it is for `verified` to say."""
-        data = canonical.loads(text)
+        data = canonical.DEVICE.read(text)
         fields(data, {"manifest", "signature", "witnesses"})
         need(isinstance(data["manifest"], str) and isinstance(data["witnesses"], dict), "it is not a signed manifest")
         seen = {key: _hex(signature) for key, signature in data["witnesses"].items()}
@@ -250,7 +253,7 @@ def verified(chain: Sequence[Signed], key: str, witnesses: frozenset[str] = froz
 
 
 def split_cohorts(shares: Sequence[float], mode: Mode = "one_round") -> tuple[tuple[int, int], ...]:
-    """Inclusive ranges of 16-bit numbers, one a round, as large as the shares say; all of them for everyone in "all_rounds"."""
+    """Inclusive ranges of 16-bit numbers, one per round, as large as the shares say; all of them for everyone in "all_rounds"."""
     if mode == "all_rounds":
         return ((0, COHORTS - 1),) * len(shares)
     ends = np.rint(np.cumsum(shares) / np.sum(shares) * COHORTS).astype(int)

@@ -12,10 +12,10 @@ from math import ceil, floor, log2
 
 import numpy as np
 
+from kveil.collect.descent import Level
 from kveil.collect.queries import Keys
-from kveil.collect.tree import Level
-from kveil.partition.cells import ROOT, side
 from kveil.partition.lsh import contains
+from kveil.partition.public_map import ROOT, side
 
 THETA = 1.0
 

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kveil.arrays import Floats, Integers, Words
 from kveil.collect import _kernels, hashing
-from kveil.collect.queries import Floats, Integers, Keys, Kind, Query
+from kveil.collect.queries import Keys, Kind, Query
 from kveil.kernel.loss import response_weights
 
 LARGE_DOMAIN = 2**12  # from so many keys on Hadamard reports are decoded much faster than hashed ones
@@ -23,7 +24,7 @@ class Oracle(NamedTuple):
     M: int
 
 
-def support(query: Query, seeds: hashing.Words, reported: Integers, keys: Keys) -> Integers:
+def support(query: Query, seeds: Words, reported: Integers, keys: Keys) -> Integers:
     """The statistic of a block of reports for each key: how many support it; for "hrr" those who do less those who do not."""
     if query.kind == "grr":
         return np.bincount(reported, minlength=query.M)[keys.astype(np.int64)]

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
 
-from kveil.collect.grid import Grid
 from kveil.collect.lae import LITE, PAPER, Lae
 from kveil.collect.lma import Lma
+from kveil.collect.one_grid import GridProtocol
 from kveil.collect.queries import LocalProtocol, Terms
 from kveil.collect.refine import Refine
 from kveil.errors import InvalidValue
@@ -16,7 +16,7 @@ from kveil.errors import InvalidValue
 Name = Literal["grid", "refine", "lae", "lae-ball", "lae-paper", "lma"]
 
 PROTOCOLS: dict[str, Callable[[Terms, bytes], LocalProtocol]] = {
-    "grid": Grid,
+    "grid": GridProtocol,
     "refine": Refine,
     "lae": Lae,
     "lae-ball": lambda terms, seed: Lae(terms, seed, replace(LITE, lsh="ball")),

@@ -17,13 +17,12 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from kveil.arrays import Floats, Integers
 from kveil.errors import InvalidValue
-from kveil.partition.cells import DEEPEST, PublicMap
 from kveil.partition.lsh import Buckets
+from kveil.partition.public_map import DEEPEST, PublicMap
 
-Floats = NDArray[np.float64]
 Floats32 = NDArray[np.float32]
-Integers = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 Kind = Literal["olh", "grr", "hrr", "vec"]
 KeyRule = Literal["cell", "nearest", "product", "bucket"]

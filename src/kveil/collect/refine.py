@@ -14,12 +14,13 @@ from math import ceil, hypot, sqrt
 
 import numpy as np
 
+from kveil.arrays import Floats
 from kveil.collect.centres import FEWEST, Moved, counted, moved, spread, weighted_centres
-from kveil.collect.grid import CUT, MOST_LEAVES, cell_query
-from kveil.collect.queries import Answers, Floats, Outcome, Query, Round, Terms, public_generator
-from kveil.collect.tree import descend
+from kveil.collect.descent import descend
+from kveil.collect.one_grid import CUT, MOST_LEAVES, cell_query
+from kveil.collect.queries import Answers, Outcome, Query, Round, Terms, public_generator
 from kveil.collect.vector import codebook
-from kveil.partition.cells import PublicMap, joint_lift, random_frames, random_shift, side
+from kveil.partition.public_map import PublicMap, joint_lift, random_frames, random_shift, side
 
 IMAGE = 4  # dimensions of an image
 DEPTH = 12

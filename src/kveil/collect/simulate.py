@@ -8,10 +8,10 @@ from typing import Literal
 
 import numpy as np
 
+from kveil.arrays import Floats, Integers, Words
 from kveil.collect import device
-from kveil.collect.answers import Drawn, Foreseen
-from kveil.collect.hashing import Words
-from kveil.collect.queries import Answers, Floats, Integers, LocalProtocol, Outcome, Query, Round
+from kveil.collect.answers import Drawn, FromLaw
+from kveil.collect.queries import Answers, LocalProtocol, Outcome, Query, Round
 from kveil.kernel.loss import Receipt
 
 Devices = Literal["fast", "exact"]
@@ -46,7 +46,7 @@ def simulate(
         asked = _assigned(now.queries, len(theirs), rng)
         answers: Answers
         if devices == "fast":
-            answers = Foreseen({query.id: theirs[asked == i] for i, query in enumerate(now.queries)}, epsilon, rng)
+            answers = FromLaw({query.id: theirs[asked == i] for i, query in enumerate(now.queries)}, epsilon, rng)
         else:
             reports = {}
             for i, query in enumerate(now.queries):

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv
 
+from kveil.arrays import Floats, Integers, Words
 from kveil.collect import _kernels, hashing
-from kveil.collect.queries import Floats, Integers, Keys, Query, Sums
+from kveil.collect.queries import Keys, Query, Sums
 from kveil.kernel.loss import response_weights
 
 SIZE = 256  # codewords: within 1.5 % of what any release of the kind can do, and one byte on the wire
@@ -91,7 +92,7 @@ def cosine_quantile(dim: int, t: NDArray[np.float64]) -> Floats:
     return np.asarray(2 * betaincinv((dim - 1) / 2, (dim - 1) / 2, t) - 1)
 
 
-def codewords(seeds: hashing.Words, reported: Integers, dim: int) -> Integers:
+def codewords(seeds: Words, reported: Integers, dim: int) -> Integers:
     """The codewords that reports name, as integers of 2**-24."""
     out = np.empty((len(reported), dim), dtype=np.int64)
     if dim == 1:
@@ -101,7 +102,7 @@ def codewords(seeds: hashing.Words, reported: Integers, dim: int) -> Integers:
     return out
 
 
-def best_aligned(seeds: hashing.Words, directions: Floats, M: int, kappa: int) -> Integers:
+def best_aligned(seeds: Words, directions: Floats, M: int, kappa: int) -> Integers:
     """The preferred codewords of every report."""
     if directions.shape[1] == 1:
         return np.where(directions > 0, 0, 1).astype(np.int64)
@@ -110,7 +111,7 @@ def best_aligned(seeds: hashing.Words, directions: Floats, M: int, kappa: int) -
     return out
 
 
-def signed_sums(seeds: hashing.Words, words: Integers, keys: Keys) -> Sums:
+def signed_sums(seeds: Words, words: Integers, keys: Keys) -> Sums:
     """For every key the sum of codewords with their signs, and the sum of squares: exact, and independent of the order."""
     out = np.zeros((len(keys), words.shape[1]), dtype=np.int64)
     mixed = hashing.mixed_seeds(seeds, hashing.SIGN)
@@ -118,7 +119,7 @@ def signed_sums(seeds: hashing.Words, words: Integers, keys: Keys) -> Sums:
     return Sums(out, np.asarray(((words * words) >> SHIFT).sum(axis=0)))
 
 
-def decoded(query: Query, seeds: hashing.Words, reported: Integers, keys: Keys, dim: int, start: int = 0) -> Sums:
+def decoded(query: Query, seeds: Words, reported: Integers, keys: Keys, dim: int, start: int = 0) -> Sums:
     """The statistic of a block of reports; blocks add up."""
     return signed_sums(seeds, codewords(seeds, reported, dim)[:, start:], keys)
 

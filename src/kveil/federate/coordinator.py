@@ -12,13 +12,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from kveil.arrays import Integers
 from kveil.errors import BudgetExceeded, FederationError, InvalidValue, KveilError
 from kveil.federate.layout import Layout
 from kveil.federate.limits import HELLO, SHORT, Limit, of_reply
 from kveil.federate.link import Link, Lost
 from kveil.federate.messages import FIRST_LINK, Reply, Request, next_link
 from kveil.federate.plan import RunPlan
-from kveil.federate.questions import Integers, Question, read_reply
+from kveil.federate.questions import Message, read_reply
 from kveil.federate.wire import HEX64, NAME, WireError, digest, fields, many, text, whole
 
 GRACE = 2.0  # seconds to say goodbye to a party that was given up
@@ -94,7 +95,7 @@ class Coordinator:
             raise FederationError(" ".join([text_, *(advice for code, advice in _ADVICE.items() if _has(trouble, code))]))
 
     def ask(
-        self, kind: str, question: Question, layout: Layout, parties: Iterable[str] | None = None
+        self, kind: str, question: Message, layout: Layout, parties: Iterable[str] | None = None
     ) -> dict[str, list[Integers]]:
         """The released arrays of every party that answers; the others have left the run."""
         asked = tuple(self.present if parties is None else parties)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from kveil.federate.picks import PickQuestion, SampleQuestion, TotalQuestion
-from kveil.federate.questions import CellsQuestion, Question, SpreadQuestion, StatsQuestion, SumsQuestion
-from kveil.federate.sealed import FirstQuestion, SeedQuestion, UpdateQuestion
+from kveil.federate.picks import PickMessage, SampleMessage, TotalMessage
+from kveil.federate.questions import CellsMessage, Message, SpreadMessage, StatsMessage, SumsMessage
+from kveil.federate.sealed import FirstMessage, SeedMessage, UpdateMessage
 
-QUESTIONS: dict[str, type[Question]] = {
-    "cells": CellsQuestion,
-    "sums": SumsQuestion,
-    "spread": SpreadQuestion,
-    "stats": StatsQuestion,
-    "sample": SampleQuestion,
-    "total": TotalQuestion,
-    "pick": PickQuestion,
-    "seed": SeedQuestion,
-    "update": UpdateQuestion,
-    "first": FirstQuestion,
+QUESTIONS: dict[str, type[Message]] = {
+    "cells": CellsMessage,
+    "sums": SumsMessage,
+    "spread": SpreadMessage,
+    "stats": StatsMessage,
+    "sample": SampleMessage,
+    "total": TotalMessage,
+    "pick": PickMessage,
+    "seed": SeedMessage,
+    "update": UpdateMessage,
+    "first": FirstMessage,
 }
 
 EXACT = frozenset({"seed", "update", "first"})  # never with a promise

@@ -7,18 +7,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kveil.arrays import Floats
 from kveil.federate.wire import WireError, digest, encode, fields, many, one_of, text, whole
 from kveil.kernel.grid import Ball, Box
 from kveil.kernel.loss import PrivacyUnit
 from kveil.partition.midpoints import Midpoints
+from kveil.questions.frame import Frame
 from kveil.source import Source
 from kveil.space.bounds import check_domain
 from kveil.space.euclidean import clip
-from kveil.summary.frame import Frame
-
-Floats = NDArray[np.float64]
 
 MOST_COLUMNS = 2**16
 DEEPEST = 59

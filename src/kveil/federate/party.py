@@ -28,7 +28,7 @@ from kveil.federate.limits import largest_request, of_request
 from kveil.federate.messages import Reply, Request, VersionError, kind_asked
 from kveil.federate.plan import ORDERED, STEPS, RunPlan, roster_of
 from kveil.federate.policy import Policy
-from kveil.federate.promise import check_cost, noise_of
+from kveil.federate.promise import check_cost, law_of
 from kveil.federate.questions import Terms, check_size
 from kveil.federate.sealed import check_secret
 from kveil.federate.wire import HEX64, WireError, decode, digest, encode, fields
@@ -65,8 +65,8 @@ class Party:
 
     Private:      the rows and their number.  Public: everything that is sent; each answer was charged before it was drawn.
     Neighbours:   add or remove one record of this party, or everything of one person (`kveil.read(..., person=...)`).
-    Sensitivity:  of counts and sums: `privatise.disjoint.DisjointCells`, since what may be asked is checked to be disjoint cells;
-                  of noisy rows: `privatise.noisy_sample.NoisySample` and `privatise.bounded_share.BoundedShare`.
+    Sensitivity:  of counts and sums: `kveil.desk.law.Law`, since what may be asked is checked to be disjoint cells;
+                  of noisy rows: `kveil.desk.noisy_sample.NoisySample` and `kveil.desk.bounded_share.BoundedShare`.
     Cost:         per run at most the epsilon of its plan and `policy.epsilon_per_run`; in all at most the ledger's.
     Not covered:  running time (`reply_every` of the transports helps); whoever reads this machine's memory or disk.
 
@@ -250,7 +250,7 @@ class Party:
         self._allow(plan)  # again: the owner may have started this party anew with another policy or other bounds
         place = self._place(asked, plan)
         terms = Terms(
-            self.layout, plan.rounds[place], plan.n_clusters, self.policy, noise_of(plan, self.layout), asked.run, self.name,
+            self.layout, plan.rounds[place], plan.n_clusters, self.policy, law_of(plan, self.layout), asked.run, self.name,
             self._secret,
         )  # fmt: skip
         try:

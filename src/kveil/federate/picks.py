@@ -9,14 +9,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from kveil.arrays import Integers
+from kveil.desk.base import Mechanism
+from kveil.desk.bounded_share import BoundedShare, SharePick, ShareTotal
+from kveil.desk.fixed import FixedDesk
+from kveil.desk.noisy_sample import NoisySample
+from kveil.desk.seeds import widest
 from kveil.federate.layout import Layout
-from kveil.federate.questions import Integers, Question, Terms
+from kveil.federate.questions import Message, Terms
 from kveil.federate.wire import fields, many, whole
 from kveil.kernel.ledger import Ticket
 from kveil.kernel.loss import Charge
-from kveil.privatise.bounded_share import BoundedShare
-from kveil.privatise.noisy_sample import NoisySample
-from kveil.privatise.seeds import widest
 from kveil.source import Source
 
 MOST_ROWS = 2**40  # at a party; public, and the same for all, so that scores are shifted alike and totals compare
@@ -24,7 +27,7 @@ LARGEST = 2**62
 
 
 @dataclass(frozen=True, eq=False)
-class SampleQuestion(Question):
+class SampleMessage(Message):
     """`rows` rows with noise. `size` is a public number of rows, best the noisy one: the promise holds whatever it is."""
 
     rows: int
@@ -32,12 +35,12 @@ class SampleQuestion(Question):
     names: ClassVar[tuple[str, ...]] = ("row",)
 
     @classmethod
-    def read(cls, body: Any, terms: Terms) -> SampleQuestion:
+    def read(cls, body: Any, terms: Terms) -> SampleMessage:
         found = fields(body, {"rows": whole(1, terms.policy.max_rows), "size": whole(1, LARGEST)})
         return cls(found["rows"], max(found["rows"], found["size"]))
 
     @classmethod
-    def blank(cls, terms: Terms) -> SampleQuestion:
+    def blank(cls, terms: Terms) -> SampleMessage:
         return cls(1, 1)
 
     def body(self) -> dict[str, Any]:
@@ -50,7 +53,7 @@ class SampleQuestion(Question):
         return self._mechanism(terms).charges
 
     def answer(self, source: Source, terms: Terms, ticket: Ticket | None) -> Sequence[Integers]:
-        return (self._mechanism(terms).release(source, ticket),)
+        return (_performed(self._mechanism(terms), source, terms, ticket),)
 
     def _mechanism(self, terms: Terms) -> NoisySample:
         domain, unit = terms.layout.domain, terms.layout.unit
@@ -58,7 +61,7 @@ class SampleQuestion(Question):
 
 
 @dataclass(frozen=True, eq=False)
-class TotalQuestion(Question):
+class TotalMessage(Message):
     """The noisy total of squared distances to the centres, each cut at a public cap: how much a party has to be picked from.
 
     Centres are codes of the domain. Those sent by a liar are queries like any other and change nothing in the promise.
@@ -68,11 +71,11 @@ class TotalQuestion(Question):
     names: ClassVar[tuple[str, ...]] = ("total",)
 
     @classmethod
-    def read(cls, body: Any, terms: Terms) -> TotalQuestion:
+    def read(cls, body: Any, terms: Terms) -> TotalMessage:
         return cls(_centers(fields(body, {"centers": _table(terms, 1)})["centers"], terms))
 
     @classmethod
-    def blank(cls, terms: Terms) -> TotalQuestion:
+    def blank(cls, terms: Terms) -> TotalMessage:
         return cls(_centers([], terms))
 
     def body(self) -> dict[str, Any]:
@@ -85,13 +88,11 @@ class TotalQuestion(Question):
         return _share(terms, 2).charges[:1]
 
     def answer(self, source: Source, terms: Terms, ticket: Ticket | None) -> Sequence[Integers]:
-        assert ticket is not None
-        mechanism = _share(terms, 2)
-        return (np.array([mechanism.total(mechanism.places(source, self.centers, ticket), ticket)], dtype=np.int64),)
+        return (_performed(ShareTotal(_share(terms, 2), self.centers), source, terms, ticket),)
 
 
 @dataclass(frozen=True, eq=False)
-class PickQuestion(Question):
+class PickMessage(Message):
     """One noisy row, picked by its squared distance to the centres; by nothing where there are none yet.
 
     total: any public number, best the party's own noisy total (of rows, before there is a centre).
@@ -102,12 +103,12 @@ class PickQuestion(Question):
     names: ClassVar[tuple[str, ...]] = ("center",)
 
     @classmethod
-    def read(cls, body: Any, terms: Terms) -> PickQuestion:
+    def read(cls, body: Any, terms: Terms) -> PickMessage:
         found = fields(body, {"centers": _table(terms, 0), "total": whole(1, LARGEST)})
         return cls(_centers(found["centers"], terms), found["total"])
 
     @classmethod
-    def blank(cls, terms: Terms) -> PickQuestion:
+    def blank(cls, terms: Terms) -> PickMessage:
         return cls(_centers([], terms), 1)
 
     def body(self) -> dict[str, Any]:
@@ -120,9 +121,12 @@ class PickQuestion(Question):
         return _share(terms, 1).charges
 
     def answer(self, source: Source, terms: Terms, ticket: Ticket | None) -> Sequence[Integers]:
-        assert ticket is not None
-        mechanism = _share(terms, 1)
-        return (mechanism.center(mechanism.places(source, self.centers, ticket), self.total, ticket),)
+        return (_performed(SharePick(_share(terms, 1), self.centers, self.total), source, terms, ticket),)
+
+
+def _performed(mechanism: Mechanism, source: Source, terms: Terms, ticket: Ticket | None) -> Integers:
+    """What the party's desk releases: public, charged."""
+    return np.asarray(FixedDesk(source, terms.layout.domain, terms.law, ticket).perform(mechanism))
 
 
 def _share(terms: Terms, n_clusters: int) -> BoundedShare:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from kveil.desk.law import Law
 from kveil.errors import InvalidValue
 from kveil.federate.kinds import QUESTIONS
 from kveil.federate.layout import Layout
@@ -12,7 +13,6 @@ from kveil.federate.plan import Round, RunPlan
 from kveil.federate.policy import Policy
 from kveil.federate.questions import Terms
 from kveil.kernel.loss import Charge, Guarantee, Plan, guarantee, no_guarantee
-from kveil.privatise.disjoint import DisjointCells
 
 FEDERATION = (
     "nobody has records at more than one party; with records at q parties the loss is q times as large",
@@ -21,19 +21,19 @@ FEDERATION = (
 )
 
 
-def noise_of(plan: RunPlan, layout: Layout) -> DisjointCells | None:
+def law_of(plan: RunPlan, layout: Layout) -> Law | None:
     """How answers are made noisy under a plan; None without noise."""
-    return None if plan.loss == "none" else DisjointCells(plan.loss, "add-remove", layout.unit)
+    return None if plan.loss == "none" else Law(plan.loss, "add-remove", layout.unit)
 
 
 def charges_of(plan: RunPlan, layout: Layout) -> Plan | None:
     """All charges of a plan at one party."""
-    noise = noise_of(plan, layout)
-    if noise is None:
+    law = law_of(plan, layout)
+    if law is None:
         return None
     charges = []
     for part in plan.rounds:
-        terms = Terms(layout, part, plan.n_clusters, Policy(), noise)
+        terms = Terms(layout, part, plan.n_clusters, Policy(), law)
         charges += [replace(charge, times=part.times) for charge in QUESTIONS[part.kind].blank(terms).charges(terms)]
     return Plan(tuple(charges), "add-remove", layout.unit, plan.delta)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from kveil.errors import InvalidValue
-from kveil.federate import cells, sample, variates
+from kveil.federate import by_cells as cells
+from kveil.federate import sample, variates
 from kveil.federate.layout import Layout
 from kveil.federate.plan import Protocol, Round
 from kveil.federate.sealed import sealed_size

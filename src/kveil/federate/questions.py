@@ -9,12 +9,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kveil.arrays import Integers
+from kveil.desk.fixed import FixedDesk
+from kveil.desk.law import Law
 from kveil.federate.layout import Layout
 from kveil.federate.plan import Round, units
 from kveil.federate.policy import Policy
@@ -22,15 +26,13 @@ from kveil.federate.wire import MOST_NUMBERS, WireError, fields, many, one_of, w
 from kveil.kernel.ledger import Ticket
 from kveil.kernel.loss import Charge
 from kveil.partition.midpoints import Level, is_antichain
-from kveil.privatise.disjoint import DisjointCells, Measured, drawn
+from kveil.questions.base import Question
+from kveil.questions.midpoint_cells import CellCounts, CellSums
+from kveil.questions.party_cells import PartyLengths, PartyResiduals
 from kveil.source import Source
 from kveil.space.euclidean import Centers
-from kveil.summary.cells import TOP, Lengths, Residuals, lengths, residual_sums
-from kveil.summary.linear import CellCounts, CellSums, cell_counts, cell_sums
 
-Integers = NDArray[np.int64]
-
-N_LENGTHS = 40  # bins of a distance, four an octave
+N_LENGTHS = 40  # bins of a distance, four per octave
 _NUMBER = whole(-(2**63), 2**63 - 1)
 
 
@@ -43,24 +45,24 @@ class Terms:
     round: Round
     n_clusters: int
     policy: Policy
-    noise: DisjointCells | None
+    law: Law | None
     run: str = ""
     party: str = ""
     secret: bytes | None = None  # that parties share and the coordinator does not know
 
 
-class Question(ABC):
+class Message(ABC):
     """A request's body, checked. `names` and `shapes` are those of the arrays in a reply."""
 
     names: ClassVar[tuple[str, ...]]
 
     @classmethod
     @abstractmethod
-    def read(cls, body: Any, terms: Terms) -> Question: ...
+    def read(cls, body: Any, terms: Terms) -> Message: ...
 
     @classmethod
     @abstractmethod
-    def blank(cls, terms: Terms) -> Question:
+    def blank(cls, terms: Terms) -> Message:
         """A question about nothing in particular: what any other of this round costs, it costs too."""
 
     @abstractmethod
@@ -78,27 +80,32 @@ class Question(ABC):
         """The arrays of a reply: drawn on a reservation of the charges, or exact without one."""
 
 
-class CellStatistic(Question):
-    """Exact sums over disjoint cells, then noise on each."""
+class CellMessage(Message):
+    """A message that carries a question about disjoint cells, which a desk of the party answers."""
 
     @abstractmethod
-    def measurements(self, noise: DisjointCells, terms: Terms) -> Sequence[Measured]: ...
+    def question(self, layout: Layout) -> Question:
+        """What is asked of the rows."""
 
-    @abstractmethod
-    def raw(self, source: Source, layout: Layout) -> Sequence[Integers]: ...
+    def budgets(self, part: Round) -> tuple[Fraction, ...]:
+        """What each part of the answer may spend."""
+        return (part.budget,)
 
     def charges(self, terms: Terms) -> tuple[Charge, ...]:
-        return () if terms.noise is None else tuple(part.charge for part in self.measurements(terms.noise, terms))
+        if terms.law is None:
+            return ()
+        columns = terms.layout.domain.n_columns
+        noise = terms.law.asked(self.question(terms.layout), columns, self.budgets(terms.round))
+        return tuple(measurement.charge for measurement in noise)
 
     def answer(self, source: Source, terms: Terms, ticket: Ticket | None) -> Sequence[Integers]:
-        if (terms.noise is None) != (ticket is None):
-            raise AssertionError("nothing leaves without noise but by a plan that says so")
-        raw = self.raw(source, terms.layout)
-        return raw if terms.noise is None or ticket is None else drawn(self.measurements(terms.noise, terms), raw, ticket)
+        """Nothing leaves without noise but by a plan that says so: such a plan has no law, and its desk refuses a ticket."""
+        desk = FixedDesk(source, terms.layout.domain, terms.law, ticket)
+        return desk.draw(self.question(terms.layout), *self.budgets(terms.round))
 
 
 @dataclass(frozen=True, eq=False)
-class CellsQuestion(CellStatistic):
+class CellsMessage(CellMessage):
     """Counts of all cells of a level, or of listed ones: strictly ascending, so none twice, and a row is in at most one.
 
     A coordinator that could list one cell a thousand times would average the noise away while the party charges once.
@@ -109,7 +116,7 @@ class CellsQuestion(CellStatistic):
     names: ClassVar[tuple[str, ...]] = ("count",)
 
     @classmethod
-    def read(cls, body: Any, terms: Terms) -> CellsQuestion:
+    def read(cls, body: Any, terms: Terms) -> CellsMessage:
         level, most = terms.round.level, terms.policy.max_cells
         depth = min(terms.layout.cells.depth, terms.policy.max_level)
         if isinstance(body, dict) and body.get("nodes") == "all":
@@ -125,7 +132,7 @@ class CellsQuestion(CellStatistic):
         return cls(level, nodes)
 
     @classmethod
-    def blank(cls, terms: Terms) -> CellsQuestion:
+    def blank(cls, terms: Terms) -> CellsMessage:
         return cls(terms.round.level)
 
     def body(self) -> dict[str, Any]:
@@ -134,22 +141,19 @@ class CellsQuestion(CellStatistic):
     def shapes(self, layout: Layout) -> tuple[tuple[int, ...], ...]:
         return ((2**self.level if self.nodes is None else len(self.nodes),),)
 
-    def measurements(self, noise: DisjointCells, terms: Terms) -> Sequence[Measured]:
-        return (noise.counts(f"cells of level {self.level}", terms.round.budget),)
-
-    def raw(self, source: Source, layout: Layout) -> Sequence[Integers]:
-        return source.map_reduce(cell_counts, CellCounts(layout.frame, layout.cells, self.level, self.nodes), grid=layout.domain)
+    def question(self, layout: Layout) -> Question:
+        return CellCounts(layout.frame, layout.cells, self.level, self.nodes)
 
 
 @dataclass(frozen=True, eq=False)
-class SumsQuestion(CellStatistic):
+class SumsMessage(CellMessage):
     """Counts and deviations of cells of several levels, none inside another: a row is in at most one."""
 
     levels: tuple[Level, ...]
     names: ClassVar[tuple[str, ...]] = ("count", "dev")
 
     @classmethod
-    def read(cls, body: Any, terms: Terms) -> SumsQuestion:
+    def read(cls, body: Any, terms: Terms) -> SumsMessage:
         deepest = min(terms.layout.cells.depth, terms.policy.max_level)
         cell = many(whole(0, 2**62 - 1), 2, 2)
         cells = fields(body, {"cells": many(cell, 1, terms.policy.max_cells)})["cells"]
@@ -164,7 +168,7 @@ class SumsQuestion(CellStatistic):
         return cls(levels)
 
     @classmethod
-    def blank(cls, terms: Terms) -> SumsQuestion:
+    def blank(cls, terms: Terms) -> SumsMessage:
         return cls(())
 
     def body(self) -> dict[str, Any]:
@@ -174,35 +178,26 @@ class SumsQuestion(CellStatistic):
         n = sum(len(codes) for _, codes in self.levels)
         return (n,), (n, layout.domain.n_columns)
 
-    def lengths(self, layout: Layout) -> Integers:
-        """How long a row's deviation may be in every cell."""
-        reaches = [np.full(len(codes), layout.cells.reach(level, "l2")) for level, codes in self.levels]
-        return np.concatenate([np.empty(0, dtype=np.int64), *reaches])
+    def question(self, layout: Layout) -> Question:
+        return CellSums.in_levels(layout.frame, layout.cells, self.levels, "l2")
 
-    def measurements(self, noise: DisjointCells, terms: Terms) -> Sequence[Measured]:
-        of_counts, of_sums = split(terms.round)
-        longest = terms.layout.cells.reach(0, "l2")
-        return noise.counts("rows in cells", of_counts), noise.sums(
-            "deviations in cells", self.lengths(terms.layout), of_sums, longest
-        )
-
-    def raw(self, source: Source, layout: Layout) -> Sequence[Integers]:
-        return source.map_reduce(cell_sums, CellSums.over(layout.frame, layout.cells, self.levels, "l2"), grid=layout.domain)
+    def budgets(self, part: Round) -> tuple[Fraction, ...]:
+        return split(part)
 
 
 @dataclass(frozen=True, eq=False)
-class SpreadQuestion(CellStatistic):
+class SpreadMessage(CellMessage):
     """How many rows lie how far from their nearest centre, in bins; a row is in one."""
 
     centers: Integers
     names: ClassVar[tuple[str, ...]] = ("count",)
 
     @classmethod
-    def read(cls, body: Any, terms: Terms) -> SpreadQuestion:
+    def read(cls, body: Any, terms: Terms) -> SpreadMessage:
         return cls(_centers(fields(body, {"centers": _table(terms)})["centers"], terms))
 
     @classmethod
-    def blank(cls, terms: Terms) -> SpreadQuestion:
+    def blank(cls, terms: Terms) -> SpreadMessage:
         return cls(np.zeros((0, terms.layout.domain.n_columns), dtype=np.int64))
 
     def body(self) -> dict[str, Any]:
@@ -211,17 +206,13 @@ class SpreadQuestion(CellStatistic):
     def shapes(self, layout: Layout) -> tuple[tuple[int, ...], ...]:
         return ((N_LENGTHS,),)
 
-    def measurements(self, noise: DisjointCells, terms: Terms) -> Sequence[Measured]:
-        return (noise.counts("distances", terms.round.budget),)
-
-    def raw(self, source: Source, layout: Layout) -> Sequence[Integers]:
+    def question(self, layout: Layout) -> Question:
         edges = (bin_edges(layout) ** 2)[1:].astype(np.int64)
-        state = Lengths(layout.frame, edges, Centers(self.centers.astype(np.float64), None))
-        return source.map_reduce(lengths, state, grid=layout.domain)
+        return PartyLengths(layout.frame, edges, Centers(self.centers.astype(np.float64), None))
 
 
 @dataclass(frozen=True, eq=False)
-class StatsQuestion(CellStatistic):
+class StatsMessage(CellMessage):
     """Counts and summed residuals of the rows nearest to each centre, ties to the lowest index.
 
     A residual is the row relative to its centre, shortened to the centre's radius and scaled so that the radius is TOP, all in
@@ -233,14 +224,14 @@ class StatsQuestion(CellStatistic):
     names: ClassVar[tuple[str, ...]] = ("count", "sum")
 
     @classmethod
-    def read(cls, body: Any, terms: Terms) -> StatsQuestion:
+    def read(cls, body: Any, terms: Terms) -> StatsMessage:
         radius = whole(1, 2 * terms.layout.frame.radius)
         k = terms.n_clusters
         found = fields(body, {"centers": _table(terms), "radii": many(radius, k, k)})
         return cls(_centers(found["centers"], terms), np.array(found["radii"], dtype=np.int64))
 
     @classmethod
-    def blank(cls, terms: Terms) -> StatsQuestion:
+    def blank(cls, terms: Terms) -> StatsMessage:
         return cls(np.zeros((0, terms.layout.domain.n_columns), dtype=np.int64), np.zeros(0, dtype=np.int64))
 
     def body(self) -> dict[str, Any]:
@@ -249,29 +240,25 @@ class StatsQuestion(CellStatistic):
     def shapes(self, layout: Layout) -> tuple[tuple[int, ...], ...]:
         return (len(self.centers),), self.centers.shape
 
-    def measurements(self, noise: DisjointCells, terms: Terms) -> Sequence[Measured]:
-        of_counts, of_sums = split(terms.round)
-        lengths_ = np.full(len(self.centers), TOP, dtype=np.int64)
-        return noise.counts("rows in clusters", of_counts), noise.sums("residuals in clusters", lengths_, of_sums, TOP)
+    def question(self, layout: Layout) -> Question:
+        return PartyResiduals.about(layout.frame, self.centers, self.radii)
 
-    def raw(self, source: Source, layout: Layout) -> Sequence[Integers]:
-        centers = Centers(self.centers.astype(np.float64), None)
-        state = Residuals(layout.frame, centers, "measured", "measured", self.centers, self.radii)
-        return source.map_reduce(residual_sums, state, grid=layout.domain)
+    def budgets(self, part: Round) -> tuple[Fraction, ...]:
+        return split(part)
 
 
-def split(part: Round) -> tuple[Any, Any]:
+def split(part: Round) -> tuple[Fraction, Fraction]:
     """Budgets of counts and of sums, in whole units of a ledger."""
     of_counts = units(part.budget * part.counts)
     return of_counts, part.budget - of_counts
 
 
 def bin_edges(layout: Layout) -> NDArray[np.float64]:
-    """Upper ends of the bins of a distance, descending by four an octave, in steps; the last bin ends at 0."""
+    """Upper ends of the bins of a distance, descending by four per octave, in steps; the last bin ends at 0."""
     return np.asarray(2.0 * layout.frame.radius * 2.0 ** (-np.arange(N_LENGTHS) / 4))
 
 
-def check_size(question: Question, layout: Layout) -> None:
+def check_size(question: Message, layout: Layout) -> None:
     """Refuse a question whose reply would not fit into a message, before it is paid for and takes all the memory there is."""
     if sum(prod(shape) for shape in question.shapes(layout)) > MOST_NUMBERS:
         raise WireError("the answer would be longer than a message may be: ask for fewer cells, rows or centres.")

@@ -67,7 +67,7 @@ class Receiving:
 
 
 @dataclass
-class Desk:
+class Inbox:
     """What is between the coordinator and one party: a request that waits, and replies that came."""
 
     request: bytes | None = None
@@ -84,35 +84,35 @@ class ReceivingLink:
     server: Server
 
     def __init__(self, parties: Sequence[str]) -> None:
-        self._desks: dict[str, Desk] = named((name, Desk()) for name in parties)
+        self._inboxes: dict[str, Inbox] = named((name, Inbox()) for name in parties)
         self._changed = threading.Condition()
         self._is_over = False
 
     @property
     def parties(self) -> tuple[str, ...]:
-        return tuple(self._desks)
+        return tuple(self._inboxes)
 
     def wait_for_all(self, timeout: float) -> list[str]:
         """Those that have not called in after so many seconds."""
         with self._changed:
-            self._changed.wait_for(lambda: all(desk.has_called for desk in self._desks.values()), timeout)
-            return [name for name, desk in self._desks.items() if not desk.has_called]
+            self._changed.wait_for(lambda: all(inbox.has_called for inbox in self._inboxes.values()), timeout)
+            return [name for name, inbox in self._inboxes.items() if not inbox.has_called]
 
     def largest(self, who: str) -> int:
         """Bytes that a party may send now; what is longer answers nothing that was asked."""
-        return self._desks[who].largest if who in self._desks else 0
+        return self._inboxes[who].largest if who in self._inboxes else 0
 
     def ask(self, requests: Mapping[str, bytes], timeout: float, largest: int = LARGEST) -> dict[str, bytes | Lost]:
-        desks = {name: self._desks[name] for name in requests}
+        inboxes = {name: self._inboxes[name] for name in requests}
         with self._changed:
-            for name, desk in desks.items():
-                desk.request, desk.reply, desk.largest = requests[name], None, largest
-                desk.replies.setdefault(digest(desk.request))
+            for name, inbox in inboxes.items():
+                inbox.request, inbox.reply, inbox.largest = requests[name], None, largest
+                inbox.replies.setdefault(digest(inbox.request))
             self._changed.notify_all()
-            self._changed.wait_for(lambda: all(desk.reply is not None or desk.is_broken for desk in desks.values()), timeout)
-            replies = {name: self._taken(desk) for name, desk in desks.items()}
-            for desk in desks.values():
-                desk.request = None  # withdrawn: a party that comes late must not spend on it
+            self._changed.wait_for(lambda: all(inbox.reply is not None or inbox.is_broken for inbox in inboxes.values()), timeout)
+            replies = {name: self._taken(inbox) for name, inbox in inboxes.items()}
+            for inbox in inboxes.values():
+                inbox.request = None  # withdrawn: a party that comes late must not spend on it
         return replies
 
     def close(self) -> None:
@@ -123,39 +123,39 @@ class ReceivingLink:
 
     def respond(self, who: str, path: str, body: bytes) -> Answer | Callable[[], Answer]:
         """One call of a party: take its reply, if it brings one, and tell how to wait for the next request."""
-        desk = self._desks.get(who)
-        if path != PATH or desk is None:
+        inbox = self._inboxes.get(who)
+        if path != PATH or inbox is None:
             return 404, b""
         answered, is_now = request_answered(body), digest(body)  # a reply is not parsed here, where all parties wait in line
         with self._changed:
-            desk.has_called = True
+            inbox.has_called = True
             if body:
-                self._take(desk, body, answered, is_now)
+                self._take(inbox, body, answered, is_now)
             self._changed.notify_all()
-        return partial(self._next, desk)
+        return partial(self._next, inbox)
 
-    def _next(self, desk: Desk) -> Answer:
+    def _next(self, inbox: Inbox) -> Answer:
         with self._changed:
-            self._changed.wait_for(lambda: self._is_over or (desk.request is not None and desk.reply is None), LONG_POLL)
-            waits = desk.request if desk.reply is None and not self._is_over else None
+            self._changed.wait_for(lambda: self._is_over or (inbox.request is not None and inbox.reply is None), LONG_POLL)
+            waits = inbox.request if inbox.reply is None and not self._is_over else None
         return (204, b"") if waits is None else (200, waits)
 
-    def _take(self, desk: Desk, body: bytes, answered: str | None, is_now: str) -> None:
+    def _take(self, inbox: Inbox, body: bytes, answered: str | None, is_now: str) -> None:
         """Keep the first reply to the request that waits; one that answers an earlier request is late and of no use."""
-        waiting = None if desk.request is None else digest(desk.request)
+        waiting = None if inbox.request is None else digest(inbox.request)
         answered = answered or waiting  # garbage: for the coordinator to see
-        if answered is None or answered not in desk.replies:
+        if answered is None or answered not in inbox.replies:
             return  # of another run
-        was = desk.replies[answered] = desk.replies[answered] or is_now
+        was = inbox.replies[answered] = inbox.replies[answered] or is_now
         if was != is_now:
-            desk.is_broken = True
-        elif answered == waiting and desk.reply is None:
-            desk.reply = body
+            inbox.is_broken = True
+        elif answered == waiting and inbox.reply is None:
+            inbox.reply = body
 
-    def _taken(self, desk: Desk) -> bytes | Lost:
-        if desk.is_broken:
+    def _taken(self, inbox: Inbox) -> bytes | Lost:
+        if inbox.is_broken:
             return Lost("answered one request in two ways")
-        return Lost("did not answer in time") if desk.reply is None else desk.reply
+        return Lost("did not answer in time") if inbox.reply is None else inbox.reply
 
 
 def call_in(

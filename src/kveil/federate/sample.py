@@ -6,13 +6,14 @@ from fractions import Fraction
 
 import numpy as np
 
+from kveil.desk.seeds import projected
 from kveil.federate.layout import Layout
-from kveil.federate.picks import LARGEST, SampleQuestion
+from kveil.federate.picks import LARGEST, SampleMessage
 from kveil.federate.plan import Round, shared_out
-from kveil.federate.questions import CellsQuestion
-from kveil.federate.steps import Outcome, Steps, step_rounds, step_weights
+from kveil.federate.questions import CellsMessage
+from kveil.federate.steps import Steps, step_rounds, step_weights
 from kveil.federate.wire import MOST_NUMBERS
-from kveil.privatise.seeds import projected
+from kveil.solve.placed import Placed
 from kveil.solve.wkmeans import thorough_kmeans
 
 OF_SAMPLE, OF_SIZE = Fraction(1, 4), Fraction(1, 10)  # of the budget for the sample; of that for the number of rows
@@ -32,13 +33,13 @@ class SampleRun(Steps):
     """One run of the protocol. How many rows a party gives follows from its noisy number of rows: from the true one the
     sample's length would tell it."""
 
-    def run(self) -> Outcome:
-        sizes = self.told("cells", CellsQuestion(0))
+    def run(self) -> Placed:
+        sizes = self.answered("cells", CellsMessage(0))
         all_rows, wanted = sum(max(1, size) for size in sizes.values()), PER_CLUSTER * self.k
         points, most = [], min(MOST_ROWS, MOST_NUMBERS // self.layout.domain.n_columns)
         for name, size in sizes.items():
             rows = int(np.clip(round(wanted * max(1, size) / all_rows), 1, most))
-            question = SampleQuestion(rows, int(np.clip(size, rows, LARGEST)))
+            question = SampleMessage(rows, int(np.clip(size, rows, LARGEST)))
             replies = self.coordinator.ask("sample", question, self.layout, [name])
             points += [projected(codes, self.layout.domain) for (codes,) in replies.values()]
         steps = self.layout.encoded(np.concatenate(points))

@@ -16,16 +16,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from kveil.arrays import Integers
+from kveil.desk.fixed import FixedDesk
+from kveil.desk.row_places import RowPlaces, Score
 from kveil.errors import InvalidValue, MissingExtra
 from kveil.federate.layout import Layout
-from kveil.federate.questions import Integers, Question, Terms
+from kveil.federate.questions import Message, Terms
 from kveil.federate.wire import NAME, WireError, fields, many, whole
 from kveil.kernel.ledger import Ticket
 from kveil.kernel.loss import Charge
+from kveil.questions.cells import Residuals
 from kveil.source import Source
 from kveil.space.euclidean import Centers
-from kveil.summary.cells import Residuals, residual_sums
-from kveil.summary.places import RowPlaces, Score
 
 NONCE, TAG = 12, 16
 LEAST_SECRET = 16  # bytes
@@ -96,7 +98,7 @@ class SealedSeeds:
         return RowPlaces(source, layout.domain, Score(), key)
 
 
-class SealedQuestion(Question):
+class SealedMessage(Message):
     """A question about sealed seeds. It costs nothing and promises nothing: plans without noise alone may ask it."""
 
     seeds: SealedSeeds
@@ -109,7 +111,7 @@ class SealedQuestion(Question):
 
 
 @dataclass(frozen=True, eq=False)
-class SeedQuestion(SealedQuestion):
+class SeedMessage(SealedMessage):
     """One row, drawn by its squared distance to the seeds, sealed."""
 
     seeds: SealedSeeds
@@ -117,11 +119,11 @@ class SeedQuestion(SealedQuestion):
     names: ClassVar[tuple[str, ...]] = ("sealed",)
 
     @classmethod
-    def read(cls, body: Any, terms: Terms) -> SeedQuestion:
+    def read(cls, body: Any, terms: Terms) -> SeedMessage:
         return cls(SealedSeeds.read(body, terms, 0), terms.party)
 
     @classmethod
-    def blank(cls, terms: Terms) -> SeedQuestion:
+    def blank(cls, terms: Terms) -> SeedMessage:
         return cls(SealedSeeds((), ()))
 
     def shapes(self, layout: Layout) -> tuple[tuple[int, ...], ...]:
@@ -134,18 +136,18 @@ class SeedQuestion(SealedQuestion):
 
 
 @dataclass(frozen=True, eq=False)
-class UpdateQuestion(SealedQuestion):
+class UpdateMessage(SealedMessage):
     """The exact total of squared distances to the seeds."""
 
     seeds: SealedSeeds
     names: ClassVar[tuple[str, ...]] = ("total",)
 
     @classmethod
-    def read(cls, body: Any, terms: Terms) -> UpdateQuestion:
+    def read(cls, body: Any, terms: Terms) -> UpdateMessage:
         return cls(SealedSeeds.read(body, terms, 1))
 
     @classmethod
-    def blank(cls, terms: Terms) -> UpdateQuestion:
+    def blank(cls, terms: Terms) -> UpdateMessage:
         return cls(SealedSeeds((), ()))
 
     def shapes(self, layout: Layout) -> tuple[tuple[int, ...], ...]:
@@ -158,7 +160,7 @@ class UpdateQuestion(SealedQuestion):
 
 
 @dataclass(frozen=True, eq=False)
-class FirstQuestion(SealedQuestion):
+class FirstMessage(SealedMessage):
     """Exact counts and sums of the rows nearest to each seed, from the middle of the domain: the step by which the coordinator,
     who cannot read the seeds, gets centres."""
 
@@ -167,11 +169,11 @@ class FirstQuestion(SealedQuestion):
     names: ClassVar[tuple[str, ...]] = ("count", "sum")
 
     @classmethod
-    def read(cls, body: Any, terms: Terms) -> FirstQuestion:
+    def read(cls, body: Any, terms: Terms) -> FirstMessage:
         return cls(SealedSeeds.read(body, terms, terms.n_clusters), terms.n_clusters)
 
     @classmethod
-    def blank(cls, terms: Terms) -> FirstQuestion:
+    def blank(cls, terms: Terms) -> FirstMessage:
         return cls(SealedSeeds((), ()), terms.n_clusters)
 
     def shapes(self, layout: Layout) -> tuple[tuple[int, ...], ...]:
@@ -183,8 +185,8 @@ class FirstQuestion(SealedQuestion):
         centers = Centers(layout.frame.measured(self.seeds.codes).astype(np.float64), None)
         middles = np.zeros(self.seeds.codes.shape, dtype=np.int64)
         radii = np.full(self.n_clusters, layout.frame.radius, dtype=np.int64)
-        state = Residuals(layout.frame, centers, "measured", "measured", middles, radii)
-        return source.map_reduce(residual_sums, state, grid=layout.domain)
+        question = Residuals(layout.frame, centers, "measured", "measured", middles, radii)
+        return FixedDesk(source, layout.domain, None, ticket).draw(question)  # exact: it promises nothing
 
 
 def check_secret(secret: bytes | None) -> bytes | None:

@@ -25,7 +25,7 @@ from kveil.federate.wire import LARGEST
 
 HANDSHAKE = 5.0  # seconds for every step of a handshake, and until a caller has said who it is
 PATIENCE = 30.0  # seconds that a known caller may be silent, or wait for room
-SLOWEST = 2**18  # bytes a second of a body, after PATIENCE
+SLOWEST = 2**18  # bytes per second of a body, after PATIENCE
 MOST_HEADERS = 2**15  # bytes of a request that are not its body
 PIECE = 2**16  # bytes that are received in one go
 PLAIN_NAME = "Kveil-Name"  # who calls, where there are no keys to prove it: on this machine, in tests

@@ -5,34 +5,26 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from fractions import Fraction
 from math import sqrt
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kveil.arrays import Floats
+from kveil.desk.law import COUNT
 from kveil.federate.coordinator import Coordinator
+from kveil.federate.desk import Federation
 from kveil.federate.layout import Layout
 from kveil.federate.plan import Round, RunPlan
-from kveil.federate.promise import noise_of
-from kveil.federate.questions import Question, SpreadQuestion, StatsQuestion, bin_edges, split
-from kveil.solve.shrink import shrunk, within
-from kveil.summary.cells import TOP
-from kveil.summary.frame import whole_steps
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from kveil.federate.promise import law_of
+from kveil.federate.questions import Message, split
+from kveil.methods.steps import MIDMOST, quantile, step
+from kveil.questions.cells import Lengths
+from kveil.questions.frame import whole_steps
+from kveil.solve.placed import Placed
+from kveil.solve.shrink import within
+from kveil.space.euclidean import Centers
 
 STANDS_OUT, IS_SURE = 3.0, 2.0  # deviations of noise, for a count to be acted upon and to be used at all
-QUANTILE = 0.85  # of distances to the nearest centre: how far residuals reach
 OF_SPREAD = Fraction(1, 10)  # of a step's budget, for the distances that fix its radius
-
-
-class Outcome(NamedTuple):
-    """Released centres in steps from the middle of the domain, noisy counts, and the root mean squared noise in each centre."""
-
-    centers: Floats
-    counts: Floats
-    errors: Floats
 
 
 def step_weights(share: Fraction, n_steps: int) -> list[tuple[Fraction, int]]:
@@ -52,26 +44,27 @@ class Steps(ABC):
 
     def __init__(self, coordinator: Coordinator, layout: Layout, plan: RunPlan, rng: np.random.Generator) -> None:
         self.coordinator, self.layout, self.plan, self.rng = coordinator, layout, plan, rng
-        self.noise, self.k, self.reach = noise_of(plan, layout), plan.n_clusters, layout.frame.radius
+        self.law, self.k, self.reach = law_of(plan, layout), plan.n_clusters, layout.frame.radius
+        self.desk = Federation(coordinator, layout, self.law)
 
     @abstractmethod
-    def run(self) -> Outcome:
+    def run(self) -> Placed:
         """All rounds of the plan."""
 
     def parts(self, kind: str) -> list[Round]:
         return [part for part in self.plan.rounds if part.kind == kind]
 
-    def start(self, centers: Floats) -> Outcome:
+    def start(self, centers: Floats) -> Placed:
         """Centres of which nothing is known yet but where they are."""
-        return Outcome(within(centers, float(self.reach)), np.ones(self.k), np.full(self.k, float(self.reach)))
+        return Placed(within(centers, float(self.reach)), np.ones(self.k), np.full(self.k, float(self.reach)))
 
-    def stepped(self, outcome: Outcome) -> Outcome:
+    def stepped(self, outcome: Placed) -> Placed:
         """After all steps of the plan."""
         for of_spread, of_stats in zip(self.parts("spread"), self.parts("stats"), strict=True):
             outcome = self._step(outcome, of_spread, of_stats)
         return outcome
 
-    def asked(self, kind: str, question: Question) -> tuple[list[Floats], int]:
+    def asked(self, kind: str, question: Message) -> tuple[list[Floats], int]:
         """The replies of all parties that answered, added up, and how many they were."""
         replies = self.coordinator.ask(kind, question, self.layout)
         totals = [np.zeros(shape) for shape in question.shapes(self.layout)]
@@ -79,38 +72,19 @@ class Steps(ABC):
             totals = [total + part for total, part in zip(totals, reply, strict=True)]
         return totals, len(replies)
 
-    def told(self, kind: str, question: Question) -> dict[str, int]:
+    def answered(self, kind: str, question: Message) -> dict[str, int]:
         """The one number that every party answers with."""
         return {name: int(reply[0][0]) for name, reply in self.coordinator.ask(kind, question, self.layout).items()}
 
     def deviation(self, budget: Fraction, n: int) -> float:
         """Standard deviation of a count that `n` parties have added noise to."""
-        return 0.0 if self.noise is None else sqrt(n) * self.noise.count_deviation(budget)
+        return 0.0 if self.law is None else sqrt(n) * self.law.deviation(COUNT, budget)
 
-    def _step(self, before: Outcome, of_spread: Round, of_stats: Round) -> Outcome:
-        """A Lloyd step on residuals, which are short where centres are good, so that their noise is small; shrunken by it."""
-        codes = whole_steps(before.centers, self.reach)
-        radius = self._radius(codes, of_spread)
-        radii = np.full(self.k, radius, dtype=np.int64)
-        (counts, sums), n = self.asked("stats", StatsQuestion(codes, radii))
-        of_counts, of_sums = split(of_stats)
-        rows = np.maximum(counts, 1.0)
-        errors = sqrt(n * self._spread(of_sums)) * radius / TOP / rows
-        moves = within(shrunk(sums * (radius / TOP) / rows[:, None], errors**2), float(radius))
-        is_weak = counts < max(STANDS_OUT * self.deviation(of_counts, n), 0.5)
-        centers = within(codes.astype(np.float64) + np.where(is_weak[:, None], 0.0, moves), float(self.reach))
-        return Outcome(centers, counts, np.where(is_weak, before.errors, errors))
-
-    def _radius(self, codes: Integers, part: Round) -> int:
-        """A noisy quantile of the distance to the nearest centre; all of the domain if no bin stands out, or without noise."""
-        if self.noise is None:
-            return 2 * self.reach
-        (counts,), n = self.asked("spread", SpreadQuestion(codes))
-        counts = np.where(counts < IS_SURE * self.deviation(part.budget, n), 0.0, counts)
-        if not counts.sum() > 0:
-            return self.reach
-        place = int(np.argmax(np.cumsum(counts) > (1 - QUANTILE) * counts.sum()))
-        return int(min(self.reach, max(1.0, np.ceil(bin_edges(self.layout)[place]))))
-
-    def _spread(self, budget: Fraction) -> float:
-        return 0.0 if self.noise is None else float(self.noise.sum_spread(self.layout.domain.n_columns, TOP, budget))
+    def _step(self, before: Placed, of_spread: Round, of_stats: Round) -> Placed:
+        """A relative step, as a curator takes it; the radius is all of the domain without noise."""
+        frame, reach = self.layout.frame, self.reach
+        radius = 2.0 * reach
+        if self.law is not None:
+            codes = Centers(whole_steps(before.centers, reach).astype(np.float64), None)
+            radius = quantile(self.desk, Lengths.binned(frame, reach, codes), MIDMOST, of_spread.budget, float(reach), reach)
+        return step(self.desk, frame, before, radius, *split(of_stats), least=STANDS_OUT)

@@ -12,15 +12,17 @@ from math import ceil
 
 import numpy as np
 
+from kveil.arrays import Integers
+from kveil.desk.seeds import projected
 from kveil.federate.layout import Layout
-from kveil.federate.picks import LARGEST, PickQuestion, TotalQuestion
+from kveil.federate.picks import LARGEST, PickMessage, TotalMessage
 from kveil.federate.plan import Round, shared_out
-from kveil.federate.questions import CellsQuestion, Integers
-from kveil.federate.sealed import FirstQuestion, SealedSeeds, SeedQuestion, UpdateQuestion
-from kveil.federate.steps import Outcome, Steps, step_rounds, step_weights
-from kveil.privatise.seeds import projected
+from kveil.federate.questions import CellsMessage
+from kveil.federate.sealed import FirstMessage, SealedSeeds, SeedMessage, UpdateMessage
+from kveil.federate.steps import Steps, step_rounds, step_weights
+from kveil.questions.cells import TOP
+from kveil.solve.placed import Placed
 from kveil.solve.wkmeans import padded
-from kveil.summary.cells import TOP
 
 OF_SEEDS = Fraction(1, 2)  # of the budget, where steps follow
 OF_SIZE, OF_TOTALS = Fraction(1, 50), Fraction(9, 50)  # of the seeds' budget
@@ -55,13 +57,13 @@ def sealed_schedule(layout: Layout, n_steps: int, n_clusters: int) -> tuple[Roun
 class PrivateVariatesRun(Steps):
     """PDk-means++ with noisy totals and capped picks."""
 
-    def run(self) -> Outcome:
-        weights = self.told("cells", CellsQuestion(0))
+    def run(self) -> Placed:
+        weights = self.answered("cells", CellsMessage(0))
         left = dict.fromkeys(weights, self.parts("pick")[0].times)
         codes = np.empty((0, self.layout.domain.n_columns), dtype=np.int64)
         while len(codes) < self.k:
             if len(codes):
-                weights = self.told("total", TotalQuestion(codes))
+                weights = self.answered("total", TotalMessage(codes))
             found = self._picked(codes, weights, left)
             if not len(found):
                 break
@@ -76,7 +78,7 @@ class PrivateVariatesRun(Steps):
         while names := [name for name in self.coordinator.present if left.get(name, 0) > 0 and name in weights]:
             name = _drawn(names, weights, self.rng)
             left[name] -= 1
-            question = PickQuestion(codes, int(np.clip(weights[name], 1, LARGEST)))
+            question = PickMessage(codes, int(np.clip(weights[name], 1, LARGEST)))
             for (code,) in self.coordinator.ask("pick", question, self.layout, [name]).values():
                 return np.asarray(domain.encode(projected(code[None], domain)), dtype=np.int64)
         return codes[:0]
@@ -85,22 +87,22 @@ class PrivateVariatesRun(Steps):
 class SealedVariatesRun(Steps):
     """Dk-means++: the coordinator passes sealed rows on and learns totals, and centres by one exact Lloyd step."""
 
-    def run(self) -> Outcome:
-        sizes = weights = self.told("cells", CellsQuestion(0))
+    def run(self) -> Placed:
+        sizes = weights = self.answered("cells", CellsMessage(0))
         seeds = SealedSeeds((), ())
         while len(seeds.messages) < self.k:
             if seeds.messages:
-                weights = self.told("update", UpdateQuestion(seeds))
+                weights = self.answered("update", UpdateMessage(seeds))
             seeds = self._seeded(seeds, weights if any(weights.values()) else sizes)
-        (counts, sums), _ = self.asked("first", FirstQuestion(seeds, self.k))
+        (counts, sums), _ = self.asked("first", FirstMessage(seeds, self.k))
         centers = sums * (self.reach / TOP) / np.maximum(counts, 1.0)[:, None]
-        return self.stepped(Outcome(centers, counts, np.zeros(self.k)))
+        return self.stepped(Placed(centers, counts, np.zeros(self.k)))
 
     def _seeded(self, seeds: SealedSeeds, weights: dict[str, int]) -> SealedSeeds:
         """One seed more, of a party drawn by its weight; of another if that one is lost."""
         while True:  # a party that does not answer is lost, and a run without parties ends in an error
             name = _drawn([name for name in self.coordinator.present if name in weights], weights, self.rng)
-            for (message,) in self.coordinator.ask("seed", SeedQuestion(seeds), self.layout, [name]).values():
+            for (message,) in self.coordinator.ask("seed", SeedMessage(seeds), self.layout, [name]).values():
                 return SealedSeeds((*seeds.messages, tuple(message.tolist())), (*seeds.senders, name))
 
 

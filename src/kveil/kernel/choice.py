@@ -11,18 +11,19 @@ geometric draw, so the time follows the occupied cells and the successes, not th
 
 import math
 from bisect import bisect_right
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kveil.arrays import Integers
 from kveil.errors import InvalidValue
 from kveil.kernel.exact import Entropy, bernoulli_exp, exp_bounds, neglog_bounds, uniform_below
 from kveil.kernel.loss import Charge, Measurement
-from kveil.kernel.noise import COIN_MARGIN, Histogram, discrete_laplace, k_norm, laplace_noise
+from kveil.kernel.noise import COIN_MARGIN, discrete_laplace, k_norm, laplace_noise
 
-Integers = NDArray[np.int64]
+Histogram = Mapping[int, int]  # rows by code of a cell; cells that are not in it hold none
 
 LAST = 192  # buckets beyond this one hold less than e**-95 of the best weight each; they share one bound
 PRECISION = 160

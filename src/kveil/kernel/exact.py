@@ -16,9 +16,8 @@ from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-Words = NDArray[np.uint64]
+from kveil.arrays import Words
 
 
 class Entropy(Protocol):

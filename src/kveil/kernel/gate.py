@@ -4,7 +4,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from kveil.kernel.exact import Words, entropy
+from kveil.arrays import Words
+from kveil.kernel.exact import entropy
 from kveil.kernel.ledger import Ledger, Ticket
 from kveil.kernel.loss import Measurement, Noisy, Plan, Receipt, Secret
 

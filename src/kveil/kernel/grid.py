@@ -14,10 +14,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kveil.arrays import Floats
 from kveil.errors import GridOverflow, InexactProducts, InvalidValue
 
 Codes = NDArray[np.signedinteger[Any]]
-Floats = NDArray[np.float64]
 
 LARGEST = 1e300  # coordinates are cut here first, so that no later float operation overflows
 SHAPES = ((1, 2, 2048), (16, 3, 2048), (64, 64, 64), (4, 1024, 256))  # of products that are tried: few and many of each

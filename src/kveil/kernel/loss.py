@@ -4,11 +4,11 @@ A plan lists every mechanism of one fit, fixed before a row is read. For a close
 upper bound on the privacy loss, so the least of them is one too, and the guarantee names it. (An open ledger may not
 take the least of several; see ledger.py.)
 
-    charge              pure      zCDP (rho)               PLD
-    discrete-gaussian   -         given by the charge      a plan that holds one has no such route
+    charge              pure      zCDP (rho)
+    discrete-gaussian   -         given by the charge
     laplace, k-norm,
-    randomiser, pick    eps       eps**2 / 2               the worst pure-eps mechanism
-    select              eta       eta**2 / 8               the worst eta-bounded-range mechanism
+    randomiser, pick    eps       eps**2 / 2
+    select              eta       eta**2 / 8, its log-ratios staying in an interval of length eta
     threshold           (eps, delta), added outside the routes
 """
 
@@ -30,7 +30,7 @@ from kveil.kernel.exact import Entropy, entropy, exp_bounds
 Relation = Literal["add-remove", "replace-one"]
 Trust = Literal["curator", "federation", "stream", "local"]
 Mechanism = Literal["discrete-laplace", "discrete-gaussian", "k-norm", "select", "threshold", "randomiser", "pick", "given"]
-Route = Literal["pure", "zcdp", "pld", "none"]
+Route = Literal["pure", "zcdp", "none"]
 
 OTHER_WEIGHT, MOST_LOCAL_EPSILON = 2**32, 10  # of local reports; all weights of one then stay below 2**63
 
@@ -252,9 +252,6 @@ def compose(plan: Plan) -> Total:
     if left > 0 and rest:
         epsilon = zcdp_epsilon(Fraction(sum(c.zcdp() or 0 for c in rest)), left)
         found.append(Total(round_up(Fraction(epsilon) + extra), round_up(plan.delta), "zcdp"))
-        if is_pure and left >= Fraction(1, 10**10):  # numerical composition is not certified for smaller ones
-            epsilon = _pld_epsilon(rest, float(left) - 1e-12)
-            found.append(Total(round_up(Fraction(epsilon) + extra), round_up(plan.delta), "pld"))
     if not found:
         raise InvalidValue("Gaussian noise has no pure guarantee: pass delta > 0 (and above the threshold's own delta).")
     return min(found, key=lambda total: total.epsilon)  # the first of equals: pure before the others
@@ -350,40 +347,6 @@ def round_up(value: Fraction) -> float:
     """The least float that is not below `value`."""
     near = float(value)
     return near if Fraction(near) >= value else math.nextafter(near, math.inf)
-
-
-def _pld_epsilon(charges: list[Charge], delta: float) -> float:
-    """Epsilon by numerical composition of loss distributions, each rounded upward onto a grid.
-
-    RandomizedResponse events are never used: dp-accounting 0.6 drops their count when composing.
-    """
-    from dp_accounting.pld import pld_pmf
-    from dp_accounting.pld import privacy_loss_distribution as pld
-
-    step = max(1e-4, max(round_up(charge.epsilon or Fraction(0)) for charge in charges) / 20_000)
-    composed = pld.identity(step)
-    for charge in charges:
-        epsilon = round_up(charge.epsilon or Fraction(0))
-        levels = np.arange(-math.ceil(epsilon / step) - 1, math.ceil(epsilon / step) + 1)
-        above = (bounded_range_tail if charge.mechanism == "select" else pure_tail)(levels * step, epsilon)
-        above[0], above[-1] = 1.0, 0.0
-        mass = dict(zip(levels[1:].tolist(), np.maximum(above[:-1] - above[1:], 0.0).tolist(), strict=True))
-        one = pld.PrivacyLossDistribution(pld_pmf.create_pmf(mass, step, 0.0, pessimistic_estimate=True))
-        composed = composed.compose(one.self_compose(charge.times))
-    return float(composed.get_epsilon_for_delta(delta))
-
-
-def bounded_range_tail(x: Any, eta: float) -> Any:
-    """P(loss > x) of the worst mechanism whose log-ratio stays in an interval of length eta.
-
-    Its hockey-stick profile is h(y) = (sqrt E - sqrt y)**2/(E - 1) on [1/E, E], E = e**eta, and P(loss > x) = h - y h'.
-    """
-    return np.expm1((np.clip(x, -eta, eta) - eta) / 2) / math.expm1(-eta)
-
-
-def pure_tail(x: Any, epsilon: float) -> Any:
-    """P(loss > x) of the worst epsilon-DP mechanism, randomised response on one bit."""
-    return np.where(x < -epsilon, 1.0, np.where(x < epsilon, 1 / (1 + math.exp(-epsilon)), 0.0))
 
 
 def to_json(value: Plan | Guarantee) -> str:

@@ -1,4 +1,4 @@
-"""Exact noise for integer vectors: discrete Laplace, discrete Gaussian, rounded K-norm, and a noisy threshold.
+"""Exact noise for integer vectors: discrete Laplace, discrete Gaussian and rounded K-norm.
 
 Each sampler computes in float64 with an interval that encloses the truth and, where the interval does not decide,
 goes on with the same random bits in integers (the lazy rule of exact.py). Parameters are exact rationals.
@@ -6,22 +6,17 @@ Noise is added in int64, which may wrap: (S + Z) mod 2**64 is post-processing of
 """
 
 import math
-from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fractions import Fraction
 from math import isqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kveil.arrays import Floats, Integers
 from kveil.errors import InvalidValue
-from kveil.kernel.exact import Entropy, bernoulli_exp, exp_bounds, neglog_bounds
+from kveil.kernel.exact import Entropy, bernoulli_exp, neglog_bounds
 from kveil.kernel.loss import Charge, Measurement
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Histogram = Mapping[Any, int]
 
 MARGIN = 2.0**-40  # relative width of the float interval of a logarithm; the true error is below a sixtieth of it
 COIN_MARGIN = 2.0**-30  # absolute width for an acceptance probability; the true error is below 2**-40
@@ -65,41 +60,6 @@ def k_norm_noise(label: str, l2_sensitivity: int, epsilon: Fraction, **more: Any
     _check_scale(beta)
     charge = Charge("k-norm", label, l2_sensitivity, "l2", epsilon, **more)
     return Measurement(charge, lambda source, raw: _plus(raw, k_norm(source, beta, *raw.shape)))
-
-
-def noisy_threshold(
-    label: str, keys_moved: int, epsilon: Fraction, delta: Fraction, **more: Any
-) -> Measurement[Histogram, Histogram]:
-    """Those keys of a histogram whose noisy count passes a public threshold, with that count.
-
-    Private:      which keys exist and their counts.  Public: the threshold and the parameters.
-    Sensitivity:  a neighbour moves at most `keys_moved` counts, each by at most 1 (replace-one: twice the keys a person has).
-    Cost:         (epsilon, delta): the noise has rate epsilon/keys_moved, and a key of one neighbour only, whose count is 1,
-                  passes with probability at most delta/keys_moved.
-    """
-    rate, tau = epsilon / keys_moved, threshold(keys_moved, epsilon, delta)
-
-    def draw(source: Entropy, raw: Histogram) -> Histogram:
-        keys = sorted(raw, key=repr)  # the order of output is a public sort of the released keys, of whatever type
-        noise = discrete_laplace(source, rate, len(keys)).tolist()
-        return {key: raw[key] + z for key, z in zip(keys, noise, strict=True) if raw[key] + z > tau}
-
-    return Measurement(Charge("threshold", label, keys_moved, "l1", epsilon, delta=delta, **more), draw)
-
-
-def threshold(keys_moved: int, epsilon: Fraction, delta: Fraction) -> int:
-    """The least integer tau >= 1 with keys_moved q**tau / (1 + q) <= delta, q = exp(-epsilon/keys_moved); decided outward."""
-    rate, prec = epsilon / keys_moved, 256
-    _check_scale(1 / rate)
-    if delta * 2**200 < 1:
-        raise InvalidValue("a threshold on keys that come from the data needs delta > 0.")
-    q, _ = exp_bounds(rate.numerator, rate.denominator, prec)
-
-    def is_enough(tau: int) -> bool:
-        _, power = exp_bounds(tau * rate.numerator, rate.denominator, prec)
-        return keys_moved * power * delta.denominator <= delta.numerator * ((1 << prec) + q)
-
-    return 1 + bisect_left(range(1, 2**62), True, key=is_enough)
 
 
 def discrete_laplace(source: Entropy, rate: Fraction, n: int) -> Integers:

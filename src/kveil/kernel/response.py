@@ -8,13 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kveil.arrays import Integers
 from kveil.errors import InvalidValue
 from kveil.kernel.exact import Entropy
 from kveil.kernel.loss import Charge, Measurement, response_weights
-
-Integers = NDArray[np.int64]
 
 MOST_VALUES = 2**16  # all weights together then stay below 2**63
 

@@ -1,1 +1,1 @@
-"""The estimators people import; each `fit` is the flow source, summary, privatise, solve, release and little else."""
+"""The estimators people import: `fit` checks, reserves, opens a desk, runs a method, and keeps what may be shared."""

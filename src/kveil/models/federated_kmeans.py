@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kveil.errors import FederationError, InvalidType, InvalidValue
-from kveil.federate.cells import FEW_COLUMNS
+from kveil.federate.by_cells import FEW_COLUMNS
 from kveil.federate.coordinator import Coordinator, Hello
 from kveil.federate.layout import Layout, grid_bits
 from kveil.federate.link import InProcess, Joined, Link, Transport
@@ -22,14 +22,14 @@ from kveil.federate.plan import LONGEST_HOLD, MOST_CLUSTERS, RunPlan, roster_of
 from kveil.federate.policy import Policy
 from kveil.federate.promise import promised
 from kveil.federate.protocols import PROTOCOLS, RUNS, check_protocol, schedule
-from kveil.federate.steps import Outcome
 from kveil.kernel.loss import Guarantee, PrivacyUnit
-from kveil.models._clusterer import EuclideanClusterer
-from kveil.models._method import shares
-from kveil.models._paying import public_generator
-from kveil.models._task import check_budget, check_choice, check_clusters, check_count
+from kveil.methods.base import shares
+from kveil.methods.task import check_budget, check_choice, check_clusters, check_count
+from kveil.models.clusterer import EuclideanClusterer
+from kveil.models.paying import public_generator
 from kveil.release import Release
 from kveil.release.words import printable
+from kveil.solve.placed import Placed
 from kveil.source import read
 from kveil.space.bounds import BoundsLike, check_domain, domain_width, public_domain
 from kveil.space.euclidean import Scaling
@@ -58,13 +58,13 @@ class FederatedKMeans(EuclideanClusterer):
     random_state: steers public choices only. Private noise takes no seed.
 
     May be shared after fit: `cluster_centers_`, `cluster_weights_` (noisy shares), `cluster_errors_` (standard errors),
-    `method_`, `guarantee_`, `release_`, `receipts_` (one a party: the digest of its whole conversation), `n_features_in_`,
+    `method_`, `guarantee_`, `release_`, `receipts_` (one per party: the digest of its whole conversation), `n_features_in_`,
     `feature_names_in_`.
 
     Private:      the rows of every party and their number, from all others and from the coordinator.  Public: all parameters,
                   the columns, the names of the parties and which of them answered.
     Neighbours:   one record more or less at one party (or one person: `kveil.read(X, person=...)`).
-    Sensitivity:  of counts and sums of disjoint cells: `kveil.privatise.disjoint.DisjointCells`, at every party.
+    Sensitivity:  of counts and sums of disjoint cells: `kveil.desk.law.Law`, at every party.
     Cost:         exactly `guarantee()`: a record is at one party, whose ledger is charged before each answer.
     Not covered:  running time; a person with records at q parties pays q times; false answers of a party move the centres.
 
@@ -241,7 +241,7 @@ class FederatedKMeans(EuclideanClusterer):
         )  # fmt: skip
 
     def _keep(
-        self, outcome: Outcome, plan: RunPlan, layout: Layout, names: tuple[str, ...] | None, coordinator: Coordinator,
+        self, outcome: Placed, plan: RunPlan, layout: Layout, names: tuple[str, ...] | None, coordinator: Coordinator,
         receipts: dict[str, str],
     ) -> Self:  # fmt: skip
         """Put on the object what may leave the house, and nothing else."""

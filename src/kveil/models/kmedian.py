@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from kveil.errors import InvalidType, InvalidValue
-from kveil.models._paying import public_generator
-from kveil.models._task import check_choice, check_count
+from kveil.methods.task import check_choice, check_count
+from kveil.models.paying import public_generator
 from kveil.solve.kmedian import INITS, solve_kmedian
 from kveil.solve.loss import OBJECTIVES, Loss
 from kveil.solve.metric_seeding import demanded

@@ -20,10 +20,10 @@ from kveil.collect.simulate import Devices, Simulated, simulate
 from kveil.errors import BoundsRequired, InvalidValue
 from kveil.kernel.grid import Ball
 from kveil.kernel.loss import MOST_LOCAL_EPSILON, Charge, Guarantee, Plan, PrivacyUnit, Receipt, guarantee
-from kveil.models._clusterer import EuclideanClusterer
-from kveil.models._method import shares
-from kveil.models._paying import public_generator
-from kveil.models._task import check_budget, check_choice, check_clusters
+from kveil.methods.base import shares
+from kveil.methods.task import check_budget, check_choice, check_clusters
+from kveil.models.clusterer import EuclideanClusterer
+from kveil.models.paying import public_generator
 from kveil.release import Release
 from kveil.source import Source, read
 from kveil.space.bounds import check_domain
@@ -58,7 +58,7 @@ class LocalKMeans(EuclideanClusterer):
     Private:      each row, from everyone but its own device.  Public: parameters, the number of rows, who answers which round.
     Neighbours:   any two values of one row.
     Sensitivity:  `kveil.kernel.response.subset_select`: a report is e**epsilon times likelier for one row than another at most.
-    Cost:         epsilon a person, once; the rounds ask different people.
+    Cost:         epsilon per person, once; the rounds ask different people.
     Not covered:  running time; this simulation itself, which holds all rows.
 
     >>> import numpy as np

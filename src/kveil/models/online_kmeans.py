@@ -1,4 +1,4 @@
-"""k-means of a stream by its seeds alone: one centre a batch, drawn when the batch comes. Not private."""
+"""k-means of a stream by its seeds alone: one centre per batch, drawn when the batch comes. Not private."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
+from kveil.arrays import Floats
 from kveil.errors import FewerDistinctPoints
 from kveil.kernel.loss import Guarantee, PrivacyUnit, no_guarantee
-from kveil.models._paying import public_generator
-from kveil.models._streaming import StreamClusterer, plain_distances, plain_labels
-from kveil.models._task import check_choice, check_clusters
+from kveil.methods.task import check_choice, check_clusters
+from kveil.models.paying import public_generator
+from kveil.models.streaming import StreamClusterer, plain_distances, plain_labels
 from kveil.solve.online import OnlineSeeder
 from kveil.source import Source
 from kveil.space.euclidean import check_finite
 from kveil.stream.batches import batches, is_stream
 
-Floats = NDArray[np.float64]
-
 
 class OnlineKMeans(StreamClusterer):
-    """One centre a batch, drawn from it by squared distance to the centres so far, until there are `n_clusters`. Not private.
+    """One centre per batch, drawn from it by squared distance to the centres so far, until there are `n_clusters`. Not private.
 
     n_clusters: number of centres.
     on_full: what later batches do. "stop": nothing more is drawn. "merge": each draws one more, and the two centres that are

@@ -10,21 +10,21 @@ from numpy.typing import ArrayLike
 
 from kveil.kernel.ledger import Ledger
 from kveil.kernel.loss import Relation
-from kveil.models._curator import CuratorModel
-from kveil.models._method import Method
-from kveil.models.candidates import Candidates
-from kveil.models.grid import Grid
-from kveil.models.lloyd import Lloyd
-from kveil.models.mean import Mean
-from kveil.models.sample_aggregate import SampleAggregate
-from kveil.models.tree import Tree
+from kveil.methods.base import Method
+from kveil.methods.candidates import Candidates
+from kveil.methods.grid import UniformGrid
+from kveil.methods.lloyd import Lloyd
+from kveil.methods.mean import Mean
+from kveil.methods.sample_aggregate import SampleAggregate
+from kveil.methods.tree.method import Tree
+from kveil.models.curator import CuratorModel
 from kveil.space.bounds import BoundsLike
 
 Number = float | ArrayLike
 METHODS: dict[str, type[Method]] = {
     "tree": Tree,
     "lloyd": Lloyd,
-    "grid": Grid,
+    "grid": UniformGrid,
     "candidates": Candidates,
     "sample-aggregate": SampleAggregate,
     "mean": Mean,
@@ -67,9 +67,9 @@ class PrivateKMeans(CuratorModel):
 
     Private:      the rows and, under add-remove, their number.  Public: all parameters and the columns.
     Neighbours:   tables that differ by one record (or one person: `kveil.read(X, person=...)`), added, removed or replaced.
-    Sensitivity:  of counts and sums per cluster or cell: `kveil.privatise.cluster_sums.NoisyClusterSums` ("lloyd", "mean") and
-                  `kveil.privatise.pool.Pool` (others); of averages: `kveil.privatise.blocks.BlockCenters`; of private starts:
-                  `kveil.privatise.noisy_sample.NoisySample`, `bounded_share.BoundedShare`, `seeds.LaplaceSeeds`.
+    Sensitivity:  of counts, sums and costs: the `parts` of each question, `kveil.questions`, and `kveil.desk.law.Law`; of
+                  averages: `kveil.desk.block_centers.BlockCenters`; of private starts: `kveil.desk.noisy_sample.NoisySample`,
+                  `bounded_share.BoundedShare`, `seeds.LaplaceSeeds`.
     Cost:         exactly `guarantee()`, known before the data and charged before a row is read.
     Not covered:  running time; whatever is not released here.
 

@@ -12,13 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from kveil.errors import InvalidValue
 from kveil.kernel.ledger import Ledger
 from kveil.kernel.loss import PrivacyUnit, Relation
-from kveil.models._curator import CuratorModel
-from kveil.models._method import Method
-from kveil.models._task import check_choice, check_count
-from kveil.models._universe import PUBLIC_UNIVERSE, UniverseTask, as_column, check_centers, check_meant, check_start
-from kveil.models.counts import Counts
-from kveil.models.local_search import LocalSearch
-from kveil.models.medians import CandidateMedians, PublicStart, TreeMedians
+from kveil.methods.base import Method
+from kveil.methods.medians.methods import CandidateMedians, PublicStart, TreeMedians
+from kveil.methods.task import check_choice, check_count
+from kveil.methods.universe.counts import Counts
+from kveil.methods.universe.search import LocalSearch
+from kveil.methods.universe.task import PUBLIC_UNIVERSE, UniverseTask, check_centers, check_start
+from kveil.models.curator import CuratorModel
+from kveil.models.demand import as_column, check_meant
 from kveil.source import Source
 from kveil.space.bounds import BoundsLike
 from kveil.space.places import Places
@@ -76,9 +77,9 @@ class PrivateKMedian(CuratorModel):
 
     Private:      the rows and, under add-remove, their number.  Public: all parameters, the columns and the universe.
     Neighbours:   tables that differ by one record (or one person: `kveil.read(X, person=...)`), added, removed or replaced.
-    Sensitivity:  of counts, sums and costs of disjoint cells: `kveil.privatise.pool.Pool`; of pulls, weights and distances of
-                  places: `kveil.summary.medians`; with a universe: `kveil.privatise.cell_counts.NoisyCellCounts` and
-                  `kveil.models.local_search.LocalSearch`.
+    Sensitivity:  of counts, sums and costs of disjoint cells: `kveil.questions.cells`, `kveil.questions.swaps` and
+                  `kveil.desk.law.Law`; of pulls, weights and distances of places: `kveil.questions.medians`; with a universe:
+                  `kveil.questions.demand` ("counts") and `kveil.desk.walk.Walk` ("local-search").
     Cost:         exactly `guarantee()`, known before the data and charged before a row is read.
     Not covered:  running time; whatever is not released here.
     Reference:    Balcan, Dick, Liang, Mou, Zhang (2017) for private k-median; Weiszfeld (1937) for the steps; "k-Median

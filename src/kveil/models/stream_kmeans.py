@@ -10,25 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
+from kveil.arrays import Floats
+from kveil.desk.leaf_table import LeafTable, depth_for
 from kveil.errors import InvalidType, InvalidValue
 from kveil.kernel.grid import Box
 from kveil.kernel.ledger import Ledger
 from kveil.kernel.loss import Guarantee, PrivacyUnit, no_guarantee
-from kveil.models._paying import is_one_budget, public_generator
-from kveil.models._stream_file import parameters_of, restore, to_document
-from kveil.models._stream_release import Released, centers_of, pool_of, promised, released
-from kveil.models._streaming import StreamClusterer, plain_distances, plain_labels
-from kveil.models._task import check_budget, check_clusters, check_count
+from kveil.methods.task import check_budget, check_clusters, check_count
+from kveil.models.paying import is_one_budget, public_generator
+from kveil.models.stream_file import parameters_of, restore, to_document
+from kveil.models.stream_release import Released, centers_of, pool_of, promised, released
+from kveil.models.streaming import StreamClusterer, plain_distances, plain_labels
 from kveil.release import Release
 from kveil.space.bounds import BoundsLike, check_domain, domain_width
 from kveil.stream import checkpoint
 from kveil.stream.batches import batches, is_stream
+from kveil.stream.coreset import LEAST, Coreset
 from kveil.stream.flow import Flow
-from kveil.stream.journal import check_label
-from kveil.stream.synopsis import LEAST, Synopsis
-from kveil.stream.table import LeafTable, depth_for
-
-Floats = NDArray[np.float64]
+from kveil.stream.taken import check_label
 
 BITS = 16  # of the grid of a private stream: sums of 2**40 rows, scaled, still fit into 64 bits
 
@@ -55,7 +54,7 @@ class StreamKMeans(StreamClusterer):
     Private:      the rows and their number.  Public: all parameters, the columns, and how many batches came from where. Let a
                   clock or the caller, not a number of rows, decide where a batch ends.
     Neighbours:   streams that differ by one record, added or removed. A person with r records is protected r times less.
-    Sensitivity:  a row is in one leaf of a partition that was cut before: `kveil.stream.release.Reading`.
+    Sensitivity:  a row is in one leaf of a partition that was cut before: `kveil.methods.leaves.LeafReading`.
     Cost:         exactly `guarantee()`, at every `finish`, before a number is drawn.
     Not covered:  running time; who reads the memory or the saved state.
 
@@ -119,7 +118,7 @@ class StreamKMeans(StreamClusterer):
         go_on: keep what was seen, for more rows and another release, which is charged again; its notes say how many there were.
         """
         flow = self._seen()
-        if isinstance(flow.kept, Synopsis):
+        if isinstance(flow.kept, Coreset):
             self._centers()
             return self
         n_clusters = self._checked()
@@ -204,10 +203,10 @@ class StreamKMeans(StreamClusterer):
         return self.guarantee() if self.epsilon is None else self._release("guarantee_").release.guarantee
 
     @property
-    def synopsis_(self) -> Synopsis:
+    def synopsis_(self) -> Coreset:
         """The points that stand for the rows of a stream without privacy, as secret as the rows."""
         kept = self._seen().kept
-        if not isinstance(kept, Synopsis):
+        if not isinstance(kept, Coreset):
             raise AttributeError("a private stream has no synopsis.")
         return kept
 
@@ -242,7 +241,7 @@ class StreamKMeans(StreamClusterer):
         if self.epsilon is None:
             if self.ledger is not None:
                 raise InvalidValue("without epsilon there is nothing to charge. Leave out the ledger, or give epsilon.")
-            kept: Synopsis | LeafTable = Synopsis(n_columns, int(self.memory))
+            kept: Coreset | LeafTable = Coreset(n_columns, int(self.memory))
         else:
             kept = self._table(n_columns, names, depth_for(int(self.memory)))
             pool_of(self._budget(), kept, self.ledger)  # a budget that cannot be shared out is refused before rows come

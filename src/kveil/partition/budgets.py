@@ -7,16 +7,14 @@ give a node above two leaves two budgets. The root is not counted and costs noth
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kveil.arrays import Integers
 from kveil.errors import InvalidValue
 from kveil.partition.hst import Hst
 
-Integers = NDArray[np.int64]
 Split = Literal["uniform", "halving"]
 
 
@@ -37,10 +35,3 @@ def path_shares(tree: Hst, split: Split = "uniform") -> tuple[Integers, int]:
     with_rest = np.concatenate([[0], np.cumsum(at_depth[::-1])[::-1]])
     shares = np.where(tree.n_children > 0, alone[tree.depth], with_rest[tree.depth])
     return shares.astype(np.int64), sum(at_depth)
-
-
-def path_budgets(tree: Hst, epsilon: Fraction, split: Split = "uniform") -> list[Fraction]:
-    """The budget of every node; they add up to exactly `epsilon` along every path. The root's is 0."""
-    shares, total = path_shares(tree, split)
-    of_share = {share: epsilon * share / total for share in np.unique(shares).tolist()}
-    return [of_share[share] for share in shares.tolist()]

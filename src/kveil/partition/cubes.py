@@ -8,10 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from kveil.arrays import Floats, Integers
 
 MOST_AXES, MOST_ACTIVE, MOST_LEVELS = 40, 2**14, 30  # a code then has at most 54 bits, a shifted coordinate at most 58
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from kveil.arrays import Floats, Integers
 from kveil.partition import _graph_kernels, _kernels
 from kveil.space.graph import Graph
 from kveil.space.vectors import Euclidean, Manhattan
@@ -19,8 +20,6 @@ from kveil.space.vectors import Euclidean, Manhattan
 if TYPE_CHECKING:
     from kveil.space.universe import Space
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 # level, members, starts, stops, child, far
 Divide = Callable[[int, Integers, Integers, Integers, NDArray[np.int32], Floats], None]
 

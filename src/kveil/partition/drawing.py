@@ -37,7 +37,7 @@ def text(tree: Hst, width: int = 100, height: int = 60) -> str:
 
 def save(tree: Hst, path: str | PathLike[str]) -> Path:
     """Draw the tree into an SVG or PNG file, by its suffix; needs matplotlib."""
-    return _pictures.save("kveil.partition.figure", tree, Path(path))
+    return _pictures.save("kveil.partition.tree_figure", tree, Path(path))
 
 
 def expanded(tree: Hst, most: int) -> NDArray[np.bool_]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kveil.arrays import Floats, Integers
 from kveil.errors import InvalidValue
 from kveil.partition import _kernels
 from kveil.partition.divide import Divide, divider
@@ -23,8 +24,6 @@ from kveil.space.universe import check_universe, seal
 if TYPE_CHECKING:
     from kveil.space.universe import Space
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 LOWEST_FACTOR = 0.75  # the random factor of the radii is between this and twice this
 MOST_LEVELS = 40

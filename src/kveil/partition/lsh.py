@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gamma
 
-from kveil.partition.cells import Floats, Floats32, Keys, PublicMap, side
-
-Integers = NDArray[np.int64]
+from kveil.arrays import Floats, Integers
+from kveil.partition.public_map import Floats32, Keys, PublicMap, side
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kveil.arrays import Floats, Integers
 from kveil.partition import _graph_kernels, _kernels
 from kveil.space.graph import Graph
 from kveil.space.vectors import Manhattan, Vectors
@@ -14,8 +14,6 @@ from kveil.space.vectors import Manhattan, Vectors
 if TYPE_CHECKING:
     from kveil.space.universe import Space
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 MOST_MEMBERS = 64  # of a cell that are compared; a random sample of them is as good as all
 MOST_ANCHORS = 8  # of a cell of a graph that members are measured from: 2 % above the best sum on roads; 4 are 20 % above

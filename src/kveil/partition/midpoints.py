@@ -13,12 +13,11 @@ from math import isqrt
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from kveil.arrays import Integers
 from kveil.errors import InvalidValue
 from kveil.partition import _cell_kernels as _kernels
-
-Integers = NDArray[np.int64]
 
 Norm = Literal["l1", "l2"]
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from kveil.arrays import Integers
 
 AXIS_BITS = 14  # of the entries of a projection; products stay integers far below 2**53
 

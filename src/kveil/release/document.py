@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+import math
 import re
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
 
 from kveil._version import __version__
-from kveil.errors import ReleaseError
-from kveil.release.plain import canonical
-from kveil.release.promise import read_guarantee
+from kveil.canonical import RELEASE, digest
+from kveil.errors import InvalidType, InvalidValue, ReleaseError
+from kveil.kernel.loss import Guarantee, Mechanism, Relation, Trust
+from kveil.release.place import attempt, damaged
 from kveil.release.table import FILES, column_names
-from kveil.release.trouble import attempt, damaged
 
 if TYPE_CHECKING:
     from kveil.release.release import Release
 
 SCHEMA, CARD = "kveil.release/1", "card.md"
 LARGEST_TABLE = 256 * 2**20  # bytes, on disk and in memory
+DEEPEST = 32  # nesting of parameters and notes
 
 KEYS: dict[str, tuple[type, ...]] = {
     "kveil": (str,), "created": (str,), "kind": (str,), "method": (dict,), "parameters": (dict,), "features": (list, NoneType),
@@ -40,18 +44,18 @@ def write_document(release: Release, table_file: str, table: bytes, card: bytes)
         "features": None if release.features is None else list(release.features),
         "centers": {
             "file": table_file,
-            "sha256": sha256(table),
+            "sha256": digest(table),
             "shape": list(release.centers.shape),
             "columns": list(column_names(release)),
         },
         "errors": None if release.errors is None else release.errors.tolist(),
         "names": None if release.names is None else list(release.names),
-        "card": {"file": CARD, "sha256": sha256(card)},
+        "card": {"file": CARD, "sha256": digest(card)},
         "guarantee": json.loads(release.guarantee.to_json()),
         "receipt": release.receipt,
         "notes": list(release.notes),
     }
-    document["digest"] = sha256(canonical(document))
+    document["digest"] = digest(RELEASE.write(document))
     return (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
@@ -59,8 +63,8 @@ def read_document(data: bytes) -> dict[str, Any]:
     """A document whose digest, keys and types are right, with `guarantee` as a Guarantee. Unknown keys are left alone."""
     document: dict[str, Any] = parse(data)
     check_schema(document)
-    told = document.pop("digest", None)
-    if told != attempt(lambda: sha256(canonical(document)), "release.json cannot be written in UTF-8"):
+    stated = document.pop("digest", None)
+    if stated != attempt(lambda: digest(RELEASE.write(document)), "release.json cannot be written in UTF-8"):
         raise damaged("release.json does not match its own digest, so it was changed after it was saved")
     for key, types in KEYS.items():
         if type(document.get(key)) not in types or key not in document:
@@ -99,10 +103,6 @@ def check_schema(document: Any) -> None:
         )
 
 
-def sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
 def _check_files(document: dict[str, Any]) -> None:
     centers, features = document["centers"], document["features"]
     if centers.get("file") not in FILES.values() or document["card"].get("file") != CARD:  # a name of ours, never a path
@@ -134,3 +134,91 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse(_: str) -> Any:
     raise ValueError
+
+
+FRACTION = re.compile(r"[0-9]{1,400}/[0-9]{1,400}")  # "1e999999999" would be a fraction too, of a billion digits
+MOST_TIMES = 1_000  # no fit draws one thing so often: a larger count is forged or damaged
+
+TYPES: dict[str, tuple[type, ...]] = {
+    "mechanism": (str,), "label": (str,), "sensitivity": (int,), "norm": (str,), "times": (int,), "one_coordinate": (bool,),
+    "reason": (str,),
+}  # fmt: skip
+
+
+def read_guarantee(data: Any) -> Guarantee:
+    """The guarantee that `data`, the parsed JSON, describes."""
+    guarantee: Guarantee | None = None
+    if _is_plain(data):
+        try:
+            guarantee = Guarantee.from_json(json.dumps(data))
+        except InvalidValue:
+            guarantee = None
+    if guarantee is None or RELEASE.write(json.loads(guarantee.to_json())) != RELEASE.write(data):
+        raise ReleaseError(
+            "the guarantee of this release is damaged, or its epsilon does not follow from its charges: it would promise what "
+            "nobody paid for. Do not rely on it. Take a fresh copy from whoever saved it."
+        )
+    return guarantee
+
+
+def _is_plain(data: Any) -> bool:
+    """Whether the fields that arithmetic does not check are of the right kind."""
+    if not isinstance(data, dict) or type(data.get("valid")) is not bool:
+        return False
+    known = data.get("relation") in get_args(Relation) and data.get("trust") in get_args(Trust)
+    texts = [*_list(data, "assumptions"), *_list(data, "reasons")]
+    charges, draws = _list(data, "charges"), _list(data, "draws") if "draws" in data else []  # draws came later
+    known &= all(_is_plain_charge(charge) and charge["times"] <= MOST_TIMES for charge in charges)
+    return known and all(type(text) is str for text in texts) and all(map(_is_plain_charge, draws))
+
+
+def _is_plain_charge(charge: Any) -> bool:
+    if not isinstance(charge, dict) or charge.get("mechanism") not in get_args(Mechanism):
+        return False
+    if not all(type(charge.get(key)) in types for key, types in TYPES.items()):
+        return False
+    losses = [charge.get(key) for key in ("epsilon", "rho", "delta")]
+    return all(loss is None or (isinstance(loss, str) and FRACTION.fullmatch(loss)) for loss in losses)
+
+
+def _list(data: dict[str, Any], key: str) -> list[Any]:
+    found = data.get(key)
+    return found if isinstance(found, list) else [None]
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """A copy of `value` made of None, booleans, numbers, strings, lists and dicts; infinity becomes "inf".
+
+    Arrays and tuples become lists. Anything else is refused, and so are paths, which tell about the machine.
+
+    >>> plain({"bounds": (0, np.float64(120.0)), "epsilon": float("inf")})
+    {'bounds': [0, 120.0], 'epsilon': 'inf'}
+    """
+    if depth > DEEPEST:
+        raise ReleaseError("a release cannot hold lists or mappings nested this deep. Pass parameters that a person could read.")
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return _number(value)
+    if isinstance(value, Mapping):
+        return {_key(key): plain(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+        return [plain(item, depth + 1) for item in value]
+    raise InvalidType(
+        f"a release cannot hold a value of type {type(value).__name__}: it is saved as JSON and read anywhere. Use numbers, "
+        "strings, None, and lists or mappings of them."
+    )
+
+
+def _number(value: float) -> float | str:
+    if math.isnan(value):
+        raise InvalidValue("a release cannot hold NaN as a parameter: JSON has no word for it. Leave the parameter out.")
+    return value if math.isfinite(value) else str(value)
+
+
+def _key(key: Any) -> str:
+    if not isinstance(key, str):
+        raise InvalidType("the keys of a mapping in a release must be strings.")
+    return key

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from kveil.release.scene import Scene, scene
+from kveil.release.picture import Scene, scene
 from kveil.release.words import printable, sentence
 
 if TYPE_CHECKING:

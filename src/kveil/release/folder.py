@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from kveil.canonical import digest
 from kveil.errors import InvalidValue, KveilError, ReleaseError
-from kveil.release.document import CARD, LARGEST_TABLE, parse, read_document, schema_of, sha256, write_document
-from kveil.release.place import put_folder, read_file
+from kveil.release.document import CARD, LARGEST_TABLE, parse, read_document, schema_of, write_document
+from kveil.release.place import damaged, put_folder, read_file
 from kveil.release.release import Release
 from kveil.release.table import FILES, column_names, read_table, write_table
-from kveil.release.trouble import damaged
 
 DOCUMENT = "release.json"
 LARGEST_JSON = 16 * 2**20
@@ -108,7 +108,7 @@ def _is_release(place: Path) -> bool:
 
 def _verified(folder: Path, entry: dict[str, Any], largest: int) -> bytes:
     data = read_file(folder / entry["file"], largest)
-    if sha256(data) != entry.get("sha256"):
+    if digest(data) != entry.get("sha256"):
         raise damaged(f"{entry['file']} is not the file that was saved with release.json")
     return data
 

@@ -10,9 +10,9 @@ import stat
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 from kveil.errors import ReleaseError
-from kveil.release.trouble import damaged
 
 
 def put_folder(place: Path, files: Mapping[str, bytes], may_replace: Callable[[Path], None] | None) -> None:
@@ -106,3 +106,23 @@ def _unwritten(place: Path, error: OSError) -> ReleaseError:
         f'the release could not be written to "{place}": {error.strerror or type(error).__name__}. Nothing was left there, and '
         "what was fitted was charged. From Python, save the release again to a place with room; fitting again would cost again."
     )
+
+
+T = TypeVar("T")
+
+
+def damaged(what: str) -> ReleaseError:
+    """The error for a release whose files are not what was saved."""
+    return ReleaseError(
+        f"this release is damaged: {what}. A centre or a promise read from it could be wrong without anyone noticing. "
+        "Take a fresh copy from whoever saved it, or save the release again."
+    )
+
+
+def attempt(action: Callable[[], T], what: str) -> T:
+    """What `action` returns, or `damaged(what)`; nothing of a library's own message travels along."""
+    try:
+        return action()
+    except Exception:  # a parser fed with foreign bytes may raise anything
+        failed = damaged(what)
+    raise failed  # out here, so that the original is not kept as its context

@@ -15,9 +15,9 @@ from kveil.errors import InvalidValue, ReleaseError
 from kveil.kernel.grid import Ball, Box
 from kveil.kernel.loss import Guarantee
 from kveil.release import answers
+from kveil.release.answers import rows_of
 from kveil.release.card import card
-from kveil.release.plain import plain
-from kveil.release.rows import rows_of
+from kveil.release.document import plain
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kveil.release.trouble import attempt, damaged
+from kveil.release.place import attempt, damaged
 
 if TYPE_CHECKING:
     from kveil.release.release import Release

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kveil.desk.seeds import LaplaceSeeds, projected
 from kveil.errors import InvalidType, InvalidValue
 from kveil.kernel.ledger import Ledger
 from kveil.kernel.loss import Conditional, Guarantee, Plan, floor_epsilon, guarantee
-from kveil.models._task import check_clusters
-from kveil.privatise.seeds import LaplaceSeeds, projected
+from kveil.methods.task import check_clusters
 from kveil.source import read
 from kveil.space.bounds import check_domain
 
@@ -56,7 +56,7 @@ def conditional_laplace(
 
     Private:      the rows.  Public: all parameters.
     Neighbours:   one record replaced. The unconditional figure holds for any two tables.
-    Sensitivity:  that of `kveil.privatise.seeds.LaplaceSeeds`: the L1 diameter of the domain, k times.
+    Sensitivity:  that of `kveil.desk.seeds.LaplaceSeeds`: the L1 diameter of the domain, k times.
     Cost:         k epsilon_tilde. `guarantee.conditional` says that it is epsilon if this data set and every neighbour of it
                   keep the promise; outside it, nothing but the first figure is true.
     Reference:    Nock, Canyasse, Boreli, Nielsen (2016), Theorem 9.

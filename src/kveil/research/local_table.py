@@ -13,11 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kveil.arrays import Floats
 from kveil.research.contest import cost
-
-Floats = NDArray[np.float64]
 
 PROTOCOLS = {"refine": "refinement in rounds", "grid": "one grid", "lae": "LAE, four rounds", "lma": "LMA, one round"}
 DATA_FREE = "centres that saw no data"

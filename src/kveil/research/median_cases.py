@@ -15,13 +15,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kveil.arrays import Integers
 from kveil.errors import SourceError
 from kveil.space.graph import Graph
 from kveil.space.matrix import Precomputed
 from kveil.space.universe import Space
 from kveil.space.vectors import Euclidean, Manhattan
 
-Integers = NDArray[np.int64]
 Kind = Literal["balanced", "imbalanced"]
 
 SEED = 2023  # of made-up graphs and of draws of demands; the noise has none
@@ -32,7 +32,7 @@ RANGES = (1, 100)  # r: links between clusters have lengths from 0.5 to r
 
 
 class Images(NamedTuple):
-    """Public images, one a row, and the digit each of them shows."""
+    """Public images, one per row, and the digit each of them shows."""
 
     pixels: NDArray[Any]
     digits: Integers

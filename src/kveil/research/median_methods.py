@@ -8,14 +8,16 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kveil.arrays import Integers
+from kveil.desk.base import Held
+from kveil.desk.pool import Pool
 from kveil.kernel.ledger import Ledger
 from kveil.kernel.loss import PrivacyUnit, floor_epsilon
+from kveil.methods.universe.search import tree_counts
 from kveil.models.private_kmedian import PrivateKMedian
 from kveil.partition.hst import Hst
-from kveil.privatise.pool import Pool
-from kveil.privatise.tree_counts import LEVELS, noisy_tree_counts
+from kveil.questions.demand import LEVELS, PointCounts
 from kveil.research.median_cases import SEED, Case
 from kveil.research.printed_search import printed_local_search
 from kveil.research.printed_seeds import printed_seeds, printed_seeds_cost
@@ -25,7 +27,6 @@ from kveil.solve.local_search import Swaps, best_swaps
 from kveil.solve.loss import Loss
 from kveil.solve.metric_seeding import kmedian_plusplus
 
-Integers = NDArray[np.int64]
 Start = Literal["random", "k-median++", "hst"]
 Way = Literal["not private", "printed", "corrected", "counts"]
 
@@ -135,6 +136,6 @@ def corrected_seeds(tree: Hst, raw_counts: Integers, k: int, epsilon: float, rng
     plan = pool.plan()
     assert plan is not None
     with Ledger.memory("these seeds", budget, relation="add-remove").reserve(plan) as ticket:
-        pool.open(ticket)
-        noisy = noisy_tree_counts(pool, tree, raw_counts, 1.0)  # (nodes,)  public, charged
+        pool.begin(ticket)
+        noisy = tree_counts(Held(PointCounts(len(raw_counts)), (raw_counts,), pool), tree, 1.0)  # (nodes,)  public, charged
     return seeds_from_counts(tree, noisy, k, rng)

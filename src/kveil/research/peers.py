@@ -11,13 +11,12 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kveil.arrays import Floats
 from kveil.research.contest import cost
 from kveil.solve.instances import kmeans_parallel, kmeans_plusplus
 from kveil.solve.nodes import dkmeans_plusplus
 
-Floats = NDArray[np.float64]
 OnStep = Callable[[str, int, int], None]
 
 SEED = 2016  # of made-up rows and of public choices

@@ -3,7 +3,7 @@
 "k-Median Clustering via Metric Embedding: Towards Better Initialization with Differential Privacy", Algorithm 7: half of epsilon
 for the start, and swaps weighed by exp(-epsilon cost / (4 diameter (T + 1))). That is sound, for both relations, and blunter than
 it need be: under add-remove costs move one way only, a row adds at most the distance to the second nearest centre, and a public
-start costs nothing (`kveil.models.local_search` has all three).
+start costs nothing (`kveil.methods.universe.search` has all three).
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from kveil.arrays import Integers
+from kveil.desk.walk import PlaceCosts
 from kveil.solve.loss import Loss, Objective
 from kveil.space.universe import Space
-from kveil.summary.place_swaps import PlaceCosts
-
-Integers = NDArray[np.int64]
 
 
 class Walk(NamedTuple):

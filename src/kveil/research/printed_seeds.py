@@ -7,14 +7,11 @@ Drawn in floating point by a seeded generator, so they promise nothing; and the 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kveil.arrays import Floats, Integers
 from kveil.partition.hst import Hst
 from kveil.research.printed_hst import printed_first_level_is_l
 from kveil.solve.hst import seeds_from_counts
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 def printed_seeds(tree: Hst, counts: Integers, k: int, epsilon: float, rng: np.random.Generator) -> Integers:

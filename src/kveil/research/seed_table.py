@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kveil.arrays import Floats
 from kveil.errors import SourceError
 from kveil.research.contest import Contestant, Setting, centers_of, cost
 from kveil.research.seeders import Seeds, conditional_seeds, private_seeds
 from kveil.solve.instances import kmeans_plusplus
 
-Floats = NDArray[np.float64]
 OnStep = Callable[[str, int, int], None]
 
 SEED = 2016  # of made-up rows and of public choices; the noise has none

@@ -6,19 +6,16 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from kveil.arrays import Floats
+from kveil.desk.bounded_share import BoundedShare
+from kveil.desk.noisy_sample import NoisySample
+from kveil.desk.seeds import LaplaceSeeds, projected, widest
 from kveil.kernel.grid import Ball, Box
 from kveil.kernel.ledger import Ledger
 from kveil.kernel.loss import Plan, PrivacyUnit, floor_epsilon
-from kveil.privatise.bounded_share import BoundedShare
-from kveil.privatise.noisy_sample import NoisySample
-from kveil.privatise.seeds import LaplaceSeeds, projected, widest
 from kveil.source import read
 from kveil.space.bounds import check_domain
 
-Floats = NDArray[np.float64]
 Mechanism = NoisySample | BoundedShare | LaplaceSeeds
 MAX_ROWS = 2**40
 

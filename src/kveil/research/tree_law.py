@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from kveil.arrays import Floats, Integers
 
 TAIL = 36.0  # deviations of noise that are added up on either side; what is beyond is below 1e-15
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from math import floor, log2
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Integers = NDArray[np.int64]
+from kveil.arrays import Integers
 
 TOTAL = 2**30  # what weights that are no whole numbers add up to, about: with distances below 2**31 no bit of those is lost
 

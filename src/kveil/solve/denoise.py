@@ -13,7 +13,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from kveil.arrays import Floats
+
 Branch = Literal["public", "projected", "kept"]
 
 HOPELESS, FAINT = 1 / 2, 1 / 10  # shares of the demand that noise could hide

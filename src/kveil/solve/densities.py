@@ -1,7 +1,7 @@
 """Where a centre is drawn, given its anchor: at it, around it, or anywhere in its group.
 
 `mean` and `variance` are what Theorem 2 of the k-variates++ paper needs, for every row as an anchor. Noise here is public: it
-comes from `random_state` and hides nothing. Private noise is drawn in `kveil.privatise`.
+comes from `random_state` and hides nothing. Private noise is drawn in `kveil.desk`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from math import inf
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from kveil.arrays import Floats
 from kveil.errors import InvalidValue
 from kveil.space.euclidean import Domain
 
-Floats = NDArray[np.float64]
 Rng = np.random.Generator
 
 

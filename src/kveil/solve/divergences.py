@@ -11,12 +11,11 @@ from math import inf, log
 from typing import Any, Literal, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from kveil.arrays import Floats
 from kveil.errors import InvalidValue
 from kveil.space.euclidean import Domain
-
-Floats = NDArray[np.float64]
 
 
 class Divergence(Protocol):

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from kveil.arrays import Integers, Steps
 from kveil.solve import _graph_kernels, _kernels
 from kveil.solve.demand import Demand
 from kveil.solve.local_search import BLOCK_PAIRS, MOST_PAIRS, Found, Near, two_nearest
@@ -21,8 +22,6 @@ from kveil.space.graph import Graph
 from kveil.space.matrix import Precomputed
 from kveil.space.universe import Space, seal
 
-Integers = NDArray[np.int64]
-Steps = NDArray[np.int32]
 Block = tuple[Steps, Integers, Integers]  # rows of distances; which of them are the candidates'; the candidates
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from kveil.arrays import Floats
 
 BLOCK = 8  # cells: three halvings
 

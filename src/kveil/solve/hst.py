@@ -11,12 +11,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kveil.arrays import Integers
 from kveil.errors import InvalidValue
 from kveil.partition.hst import Hst
 from kveil.solve import _tree_kernels
 from kveil.space.universe import Space, check_universe
 
-Integers = NDArray[np.int64]
 Numbers = NDArray[np.float64] | NDArray[np.int64]
 Objective = Literal["k-median", "k-means"]
 
@@ -32,7 +32,7 @@ def hst(
 ) -> Integers:
     """`n_clusters` seeds, points of a universe by index, by the 2-HST of "k-Median Clustering via Metric Embedding". Not private.
 
-    weights: one a point, >= 0; all 1 unless given. levels: how often the tree halves the radii of its cells.
+    weights: one per point, >= 0; all 1 unless given. levels: how often the tree halves the radii of its cells.
 
     >>> from kveil.space.vectors import Euclidean
     >>> shops = Euclidean([[0.0], [1.0], [2.0], [50.0], [51.0], [52.0]])
@@ -49,7 +49,7 @@ def hst(
 def hst_seeds(
     space: Space, k: int, weights: Numbers, rng: np.random.Generator, *, objective: Objective = "k-median", levels: int = 8
 ) -> Integers:
-    """`k` distinct seeds by a fresh tree and these weights, one a point of the space."""
+    """`k` distinct seeds by a fresh tree and these weights, one per point of the space."""
     tree = Hst.of(space, levels=levels, random_state=rng)
     return seeds_from_counts(tree, tree.sums(weights), k, rng, objective=objective)
 
@@ -57,7 +57,7 @@ def hst_seeds(
 def seeds_from_counts(
     tree: Hst, counts: Numbers, k: int, rng: np.random.Generator | None = None, *, objective: Objective = "k-median"
 ) -> Integers:
-    """`k` distinct points by subtree search and leaf search on counts, noisy or not, one a node; the root's is not looked at.
+    """`k` distinct points by subtree search and leaf search on counts, noisy or not, one per node; the root's is not looked at.
 
     rng: public choices, needed where the tree has fewer than `k` leaves.
     """

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from kveil.arrays import Floats
 from kveil.errors import InvalidValue
 from kveil.solve.seeding import First, Nearest, as_points, as_weights, check_clusters, draw_index, kvariates, seed
 
-Floats = NDArray[np.float64]
 Rng = np.random.Generator
 
 

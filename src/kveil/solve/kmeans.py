@@ -6,11 +6,9 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kveil.arrays import Floats
 from kveil.solve.seeding import seed
-
-Floats = NDArray[np.float64]
 
 
 def weighted_kmeans(

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kveil.arrays import Integers
 from kveil.solve.demand import Demand
 from kveil.solve.eager import Search, fits, search_for
 from kveil.solve.hst import hst_seeds
@@ -20,7 +20,6 @@ from kveil.solve.metric_seeding import spread
 from kveil.solve.perturbed import perturbed_search
 from kveil.space.universe import Space
 
-Integers = NDArray[np.int64]
 Rng = np.random.Generator
 Init = Literal["hst", "k-median++", "random"]
 INITS = ("hst", "k-median++", "random")

@@ -18,15 +18,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from kveil.arrays import Integers, Steps
 from kveil.solve import _kernels
 from kveil.solve.demand import Demand
-from kveil.solve.loss import Loss, Objective
+from kveil.solve.loss import Loss
 from kveil.space.universe import Space
 
-Integers = NDArray[np.int64]
-Steps = NDArray[np.int32]
 Near = tuple[Steps, Steps, Steps, Steps]  # owner, runner, first, second
 
 MOST_PAIRS = 2**25  # distances kept at once: 128 MB
@@ -38,24 +37,6 @@ class Found(NamedTuple):
 
     centers: Integers
     cost: int
-
-
-def swap_costs(
-    space: Space,
-    centers: ArrayLike,
-    demand_indices: ArrayLike,
-    demand_weights: ArrayLike | None = None,
-    *,
-    objective: Objective = "k-median",
-    loss: Loss | None = None,
-) -> Integers:
-    """Costs (k, n) of the centres with centre i replaced by point y, for every i and y; columns of centres included.
-
-    Weights are whole numbers, 1 each if not given. The exact answer, whatever the blocks: in steps, or as `loss` says, which by
-    default is the finest without overflow. If the demand is secret, so are the costs, and `loss` must come from public bounds.
-    """
-    demand = Demand.of(demand_indices, demand_weights)
-    return Swaps(space, demand, loss or Loss.within(space.diameter, objective, demand.total)).costs(centers)
 
 
 class Swaps:

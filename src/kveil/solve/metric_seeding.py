@@ -7,14 +7,13 @@ n ln k vertices visited in all.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from kveil.arrays import Integers
 from kveil.errors import InvalidValue
 from kveil.solve.demand import Demand
 from kveil.solve.loss import OBJECTIVES, Loss, Objective
 from kveil.space.universe import Space, check_universe
-
-Integers = NDArray[np.int64]
 
 BATCH = 64  # draws from one table of scores
 
@@ -29,7 +28,7 @@ def kmedian_plusplus(
 ) -> Integers:
     """`n_clusters` distinct seeds, points of a universe by index, by (weighted) k-median++. Not private.
 
-    weights: one a point, >= 0; all 1 unless given. objective="k-means" draws by squared distances: k-means++.
+    weights: one per point, >= 0; all 1 unless given. objective="k-means" draws by squared distances: k-means++.
 
     >>> from kveil import Precomputed
     >>> sorted(kmedian_plusplus(Precomputed([[0, 0, 9], [0, 0, 9], [9, 9, 0]]), 2, random_state=0).tolist())[1]

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from kveil.arrays import Floats
 from kveil.errors import InvalidValue
 from kveil.solve import seeding
 from kveil.solve.seeding import First, Nearest, Rng, check_clusters
 
-Floats = NDArray[np.float64]
 LocalPick = Literal["d2", "uniform"]
 
 

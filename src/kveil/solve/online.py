@@ -1,20 +1,19 @@
-"""OLk-means++: seeds of a stream that is seen once, one centre a batch. Not private."""
+"""OLk-means++: seeds of a stream that is seen once, one centre per batch. Not private."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from kveil.arrays import Floats
 from kveil.errors import InvalidValue
 from kveil.solve.seeding import D2, Nearest, Rng, as_points, as_weights, check_clusters
 
-Floats = NDArray[np.float64]
-
 
 class OnlineSeeder:
-    """One centre a batch, drawn from it by squared distance to the centres so far (the first by weight), until there are k.
+    """One centre per batch, drawn from it by squared distance to the centres so far (the first by weight), until there are k.
 
     on_full: what later batches do: "stop" leaves the centres as they are; "merge" draws one more and pools the two centres
         that are closest to each other, for which no bound on the cost is known.

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from kveil.arrays import Floats
 from kveil.solve.wkmeans import thorough_kmeans
-
-Floats = NDArray[np.float64]
 
 
 class Placed(NamedTuple):

@@ -7,12 +7,10 @@ moved to add up to it, the less certain ones more: the nearest such counts, in u
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kveil.arrays import Floats
 from kveil.partition.hst import Hst
 from kveil.solve import _tree_kernels
-
-Floats = NDArray[np.float64]
 
 LEAST_MASS = 2.0  # times 1/epsilon of the node: lighter nodes cannot be told from empty ones
 

@@ -2,7 +2,7 @@
 
 Each round draws an anchor row (chooser), draws a centre around it (density), and updates how far every row, as seen by
 the probe, is from its nearest centre (divergence). All randomness here is public, and so must the points be. Private seeding
-(`kveil.privatise`) is the same loop over summaries of rows that stay where they are; its draws come from the vault.
+(`kveil.desk.seeds`) is the same loop over summaries of rows that stay where they are; its draws come from the vault.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kveil.arrays import Floats
 from kveil.errors import FewerDistinctPoints, InvalidType, InvalidValue
 from kveil.solve import _seed_kernels
 from kveil.solve.densities import Density, Dirac
 from kveil.solve.divergences import Divergence, SquaredEuclidean
 from kveil.solve.probes import Identity, Probe
 
-Floats = NDArray[np.float64]
 Rng = np.random.Generator
 First = Literal["weighted", "paper"]
 
@@ -70,7 +70,7 @@ def kvariates(
 ) -> Seeding:
     """`n_clusters` seeds of public points by k-variates++ (Nock, Canyasse, Boreli, Nielsen, 2016). Not private by itself.
 
-    weights: one number >= 0 a row; a row of weight w counts as w rows.
+    weights: one number >= 0 per row; a row of weight w counts as w rows.
     density, probe, divergence, chooser: the plugs, from `kveil.seeding` or your own.
     first: the first anchor is drawn by weight, as the analysis needs; "paper" draws it uniformly, as printed for synopses.
 

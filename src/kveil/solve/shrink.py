@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from kveil.arrays import Floats
 
 TINY = 1e-300  # so that 0/0 is 0
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-Floats = NDArray[np.float64]
+from kveil.arrays import Floats
+
 Run = tuple[Floats, float]  # centres and their cost
 
 MOST_DISTANCES = 2**24  # beyond it a table of all distances would fill the memory, and swaps bring little

@@ -7,13 +7,11 @@ each other. Equal results within chance, in a quarter of the time and 20 MB less
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from kveil.arrays import Floats
 from kveil.solve import _lloyd_kernels as _kernels
 from kveil.solve.swaps import Run, swapped
-
-Floats = NDArray[np.float64]
 
 
 def thorough_kmeans(points: Floats, weights: Floats, n_clusters: int, rng: np.random.Generator) -> Floats:

@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from kveil.arrays import Floats
 from kveil.solve.seeding import seed
 from kveil.solve.swaps import swapped
 from kveil.solve.wkmeans import padded, present
-
-Floats = NDArray[np.float64]
 
 
 class Distance:

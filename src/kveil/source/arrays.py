@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kveil.errors import InvalidType, SourceError
-from kveil.source import cells, ids
+from kveil.source import ids
+from kveil.source import numbers as cells
 from kveil.source.base import RawRows
 from kveil.source.guard import quietly
 from kveil.source.intake import Choice, check_columns, check_dimensions, choose, refuse_complex, refuse_objects, with_ids_of

@@ -20,7 +20,7 @@ Combine = Callable[[Any, Any], Any]
 add: Combine = np.add  # or any other module-level function of two arrays that minds neither order nor grouping
 
 
-class Grid(Protocol):
+class Encoding(Protocol):
     """What turns rows into integers: the domains `Box` and `Ball`, or bins. A row's code depends on that row alone."""
 
     @property
@@ -53,9 +53,9 @@ class Source(Protocol):
 
     def partitions(self) -> Sequence[Any]: ...
 
-    def check(self, grid: Grid) -> None: ...
+    def check(self, grid: Encoding) -> None: ...
 
-    def map_reduce(self, kernel: Kernel, state: Any, *, grid: Grid, combine: Combine = add) -> IntArrays: ...
+    def map_reduce(self, kernel: Kernel, state: Any, *, grid: Encoding, combine: Combine = add) -> IntArrays: ...
 
     def raw_blocks(self) -> Iterator[Any]: ...
 
@@ -82,7 +82,7 @@ class Reader(Protocol):
         """The rows of one part, at most `rows` at a time, in the same order every time."""
 
 
-def check_before_reading(source: Source, grid: Grid, is_sparse: bool) -> None:
+def check_before_reading(source: Source, grid: Encoding, is_sparse: bool) -> None:
     """Refuse what public facts already rule out; after this nothing that rows hold can raise."""
     if grid.n_columns != source.n_columns:
         raise InvalidValue(
@@ -94,12 +94,12 @@ def check_before_reading(source: Source, grid: Grid, is_sparse: bool) -> None:
     no_codes(source, grid, is_sparse)  # a domain that sparse rows cannot use is refused here
 
 
-def no_codes(source: Source, grid: Grid, is_sparse: bool) -> Any:
+def no_codes(source: Source, grid: Encoding, is_sparse: bool) -> Any:
     """A block without rows: it gives a summary its shape when nothing else does."""
     return encode(grid, csr_array((0, source.n_columns)) if is_sparse else np.empty((0, source.n_columns)))
 
 
-def encode(grid: Grid, values: Any) -> Any:
+def encode(grid: Encoding, values: Any) -> Any:
     return grid.encode(values) if isinstance(values, np.ndarray) else grid.encode_sparse(values)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import Any
 
-from kveil.source.base import Grid
+from kveil.source.base import Encoding
 
 
 class Cache:
@@ -15,21 +15,21 @@ class Cache:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         # One attribute, read and written once: fits in two threads never pair one's grid with the other's blocks.
-        self._held: tuple[Grid, Sequence[Any] | None] | None = None  # no blocks with a grid: they do not fit
+        self._held: tuple[Encoding, Sequence[Any] | None] | None = None  # no blocks with a grid: they do not fit
 
-    def blocks(self, grid: Grid) -> Sequence[Any] | None:
+    def blocks(self, grid: Encoding) -> Sequence[Any] | None:
         """The blocks of a whole pass over this grid, or None."""
         held = self._held
         return held[1] if held is not None and held[0] is grid else None
 
-    def begin(self, grid: Grid) -> Filling:
+    def begin(self, grid: Encoding) -> Filling:
         """A place to put the blocks of a first pass; those of another grid are dropped now."""
         held = self._held
         if held is not None and held[0] is not grid:
             held = self._held = None
         return Filling(0 if held is not None and held[1] is None else self.limit)
 
-    def finish(self, grid: Grid, filling: Filling) -> None:
+    def finish(self, grid: Encoding, filling: Filling) -> None:
         """Take over the blocks. Call it only when the pass went through all rows."""
         self._held = (grid, filling.blocks)
 

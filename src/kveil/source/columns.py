@@ -13,7 +13,9 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from kveil.source import cells, ids
+from kveil.arrays import Floats
+from kveil.source import ids
+from kveil.source import numbers as cells
 
 _TOO_WIDE = (nw.Int128, nw.UInt128)  # for arrow, and for exact ids
 _OBJECT = np.dtype(object)
@@ -45,14 +47,14 @@ def type_name(column: Any) -> str:
     return str(column.to_native().dtype) if dtype == nw.Unknown and column.implementation.is_pandas_like() else str(dtype)
 
 
-def floats(column: Any) -> cells.Floats:
+def floats(column: Any) -> Floats:
     """The cells of a column as float64, one by one; what is no number becomes NaN."""
     if not _is_number(column):
         return cells.from_list(_objects(column))
     if not column.implementation.is_pandas_like():
         return cells.from_arrow(column.to_arrow())
     with np.errstate(all="ignore"):
-        numbers: cells.Floats = column.to_native().to_numpy(dtype=np.float64, na_value=np.nan)
+        numbers: Floats = column.to_native().to_numpy(dtype=np.float64, na_value=np.nan)
     return numbers
 
 

@@ -44,7 +44,7 @@ def read(
     columns: names to use as features, in this order; numbers for arrays. Default: all.
     person: the column of ids of people. Then a person is protected, not a record: of each person at most
         `max_rows_per_person` rows are used, chosen by a hash of their content, and rows without an id are left out.
-        This takes about 80 bytes a row, once, and more if ids are text. For arrays it is a column number; lists, which have
+        This takes about 80 bytes per row, once, and more if ids are text. For arrays it is a column number; lists, which have
         no type, cannot have it. Ids are integers or text; what is neither, and a float from 2**53 on, is a missing id.
     memory: a limit for the blocks of rows in work and those kept between passes, such as "256MB". Tables that are in memory
         already, and the array of a .npz file, are not counted.
@@ -60,7 +60,7 @@ def read(
         return data
     options = check_options(columns, person, max_rows_per_person, memory, max_rows)
     if type(data).__module__.split(".")[0] in _DASK:
-        from kveil.source.cluster import open_dask
+        from kveil.source.dask_source import open_dask
 
         return open_dask(data, options)
     return LocalSource(_open(data, options), options)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kveil.source.base import Combine, Grid, IntArrays, Kernel, Reader, add, check_before_reading, encode, merge, no_codes
+from kveil.source.base import Combine, Encoding, IntArrays, Kernel, Reader, add, check_before_reading, encode, merge, no_codes
 from kveil.source.cache import Cache, Filling
 from kveil.source.guard import each_quietly, quietly
 from kveil.source.options import Options
@@ -37,11 +37,11 @@ class LocalSource:
         """Pieces of the table that are read independently, in a stable order."""
         return self._parts
 
-    def check(self, grid: Grid) -> None:
+    def check(self, grid: Encoding) -> None:
         """Refuse a grid that these columns cannot use. A fit asks before it reserves its budget."""
         check_before_reading(self, grid, self._reader.is_sparse)
 
-    def map_reduce(self, kernel: Kernel, state: Any, *, grid: Grid, combine: Combine = add) -> IntArrays:
+    def map_reduce(self, kernel: Kernel, state: Any, *, grid: Encoding, combine: Combine = add) -> IntArrays:
         """`kernel(block, state)` for every block of codes on the grid, merged by `combine`."""
         self.check(grid)
         blocks = self._cache.blocks(grid)
@@ -92,7 +92,7 @@ class LocalSource:
         masks = iter(quietly(partial(kept_rows, pieces_in_order, self.unit.max_rows_per_person)))
         return [np.concatenate([np.empty(0, dtype=np.bool_), *(next(masks) for _ in pieces)]) for pieces in in_order]
 
-    def _encoded(self, parts: Iterator[Any], grid: Grid, filling: Filling) -> Iterator[Any]:
+    def _encoded(self, parts: Iterator[Any], grid: Encoding, filling: Filling) -> Iterator[Any]:
         for part, kept in parts:
             done = 0
             for block in each_quietly(self._reader.blocks(part, self._block_rows, False)):

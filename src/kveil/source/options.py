@@ -38,7 +38,7 @@ class Options:
     def block_rows(self, width: int) -> int:
         """Rows a block may have, so that every thread can hold one with all that is made of it.
 
-        Floats, the grid's copy, codes and a kernel's own arrays come to about 64 bytes a cell, in a quarter of the memory.
+        Floats, the grid's copy, codes and a kernel's own arrays come to about 64 bytes per cell, in a quarter of the memory.
         Blocks of about 2 MB of floats stay in the processor's cache, which made encoding a third faster.
         """
         by_memory = self.memory // (4 * n_threads() * 64 * (width + 1))

@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from kveil.errors import SourceError
-from kveil.source import cells, ids
+from kveil.source import ids
+from kveil.source import numbers as cells
 from kveil.source.base import RawRows
 from kveil.source.guard import each_quietly, quietly
 from kveil.source.intake import Choice, check_columns, check_types, choose, with_ids_of

@@ -4,7 +4,7 @@ Which rows stay is decided by a hash of the row's content, not by its place, so 
 a person's rows never decide about another's. Ids are compared exactly: two people who shared a hash would share a bound.
 Rows without an id are left out, because nobody could be charged for them.
 
-While bounding, about 80 bytes a row are held in memory, more by the length of ids that are text; afterwards one byte a
+While bounding, about 80 bytes per row are held in memory, more by the length of ids that are text; afterwards one byte per
 row. (Measured with ten million rows of three million people.)
 """
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kveil.source.cells import Floats
+from kveil.arrays import Floats
 
 SALT = 0x6B7665696C2F7631  # "kveil/v1"; fixed, so that every pass and every worker chooses the same rows
 _NAN = np.float64(np.nan).view(np.uint64)

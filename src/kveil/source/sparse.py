@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from kveil.arrays import Floats
 from kveil.errors import SourceError
-from kveil.source import cells
+from kveil.source import numbers as cells
 from kveil.source.arrays import check_array, row_ranges
 from kveil.source.base import RawRows
 from kveil.source.guard import quietly
@@ -77,7 +78,7 @@ def _as_csr(matrix: Any) -> Any:
     return csr_array((triples.data[order], triples.col[order], starts), shape=matrix.shape)
 
 
-def _canonical(values: cells.Floats, columns: NDArray[Any], starts: NDArray[Any], n_columns: int) -> Any:
+def _canonical(values: Floats, columns: NDArray[Any], starts: NDArray[Any], n_columns: int) -> Any:
     """CSR with sorted columns and no duplicates: those are added in the order in which they are stored."""
     n_rows = len(starts) - 1
     owner = np.repeat(np.arange(n_rows), np.diff(starts))

@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow.compute as pc
 
 from kveil.errors import SourceError
-from kveil.source import cells, ids
+from kveil.source import ids
+from kveil.source import numbers as cells
 from kveil.source.base import RawRows
 from kveil.source.guard import quietly
 from kveil.source.intake import Choice, choose
@@ -44,7 +45,7 @@ class CsvReader:
 
     def parts(self, rows: int) -> Sequence[tuple[int, int]]:
         begin, size = self._layout.begin, self._layout.size
-        step = min(2**23, max(2**16, rows * len(self._layout.names) * 10))  # about ten bytes a cell
+        step = min(2**23, max(2**16, rows * len(self._layout.names) * 10))  # about ten bytes per cell
         return [(start, min(start + step, size)) for start in range(begin, size, step)]
 
     def blocks(self, part: tuple[int, int], rows: int, with_ids: bool) -> Iterator[RawRows]:

@@ -7,11 +7,13 @@ memory, however many blocks there are.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import lru_cache
 from threading import Event, Lock, Thread
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -89,10 +91,8 @@ class _Keeper:
         self._is_set.wait()
 
     def _hold(self) -> None:
-        from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
-
         try:
-            with threadpool_limits(1, "blas"):
+            with _libraries(len(sys.modules)).limit(limits=1, user_api="blas"):
                 self._is_set.set()
                 self._may_go.wait()
         finally:
@@ -101,6 +101,14 @@ class _Keeper:
     def release(self) -> None:
         self._may_go.set()
         self._thread.join()
+
+
+@lru_cache(maxsize=1)
+def _libraries(n_modules: int) -> Any:
+    """The libraries that run threads. Finding them takes milliseconds, so it is done again only when modules were imported."""
+    from threadpoolctl import ThreadpoolController  # a dependency of scikit-learn
+
+    return ThreadpoolController()
 
 
 class _Limit:

@@ -15,12 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 
+from kveil.arrays import Floats, Integers
 from kveil.errors import InvalidType, InvalidValue
 from kveil.space import _graph_kernels as kernels
 from kveil.space.universe import MOST_STEPS, STEPS, capped, power_of_two, seal
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 EDGE_STEPS = 64  # what an edge of median length gets at least, so that rounding up adds less than 1 % to it
 FARTHEST = 2**31 - 1

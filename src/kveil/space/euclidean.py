@@ -14,11 +14,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kveil.arrays import Floats
 from kveil.errors import InvalidValue
 from kveil.kernel.grid import Ball, Box
 from kveil.space import _kernels
 
-Floats = NDArray[np.float64]
 Domain = Box | Ball
 Scaling = Literal["bounds"] | None
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kveil.arrays import Integers
 from kveil.space import _universe_kernels as kernels
 
 Codes = NDArray[np.int32]
-Integers = NDArray[np.int64]
 
 TILE = 2048  # codes a product
 MOST_AXES = 8  # beyond it a tree visits most of its leaves

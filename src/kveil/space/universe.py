@@ -89,7 +89,7 @@ class Universe(ABC):
         return np.array([number(entry) for entry in listed(rows)], dtype=np.float64)
 
     def _one(self, site: Any, *arrays: Distances) -> int:
-        """One point number, checked together with arrays of a number a point: compiled code checks nothing."""
+        """One point number, checked together with arrays of one number per point: compiled code checks nothing."""
         if any(array.shape != (self.n_points,) or array.dtype != np.int32 for array in arrays):
             raise InvalidValue("best, owner and limit must be int32 arrays of one number a point.")
         return int(indices(site, self.n_points, "site")[0])

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kveil.arrays import Floats
 from kveil.errors import GridOverflow, InvalidType, InvalidValue
 from kveil.space import _universe_kernels as kernels
 from kveil.space.dense import Dense
@@ -23,8 +24,6 @@ from kveil.space.finder import Finder
 from kveil.space.universe import MOST_STEPS, Distances, seal
 from kveil.space.untyped import is_typed
 from kveil.space.untyped import table as untyped_table
-
-Floats = NDArray[np.float64]
 
 LARGEST = 1e300  # coordinates beyond it would overflow in differences
 ROWS = 1024  # rows of a demand located together

@@ -5,19 +5,19 @@ from __future__ import annotations
 import threading
 from typing import Any, NamedTuple
 
+from kveil.desk.leaf_table import LeafTable
 from kveil.errors import InvalidValue
 from kveil.source import Source
 from kveil.space.euclidean import check_finite
-from kveil.stream.journal import Journal
-from kveil.stream.synopsis import Synopsis
-from kveil.stream.table import LeafTable
+from kveil.stream.coreset import Coreset
+from kveil.stream.taken import Taken
 
 
 class State(NamedTuple):
     """What was seen, and which batches that was; they change together."""
 
-    kept: Synopsis | LeafTable
-    journal: Journal
+    kept: Coreset | LeafTable
+    journal: Taken
 
 
 class Flow:
@@ -30,17 +30,17 @@ class Flow:
     n_released: in how many releases what was seen has been before. Public.
     """
 
-    def __init__(self, kept: Synopsis | LeafTable, names: tuple[str, ...] | None, journal: Journal | None = None) -> None:
-        self.state = State(kept, journal or Journal())
+    def __init__(self, kept: Coreset | LeafTable, names: tuple[str, ...] | None, journal: Taken | None = None) -> None:
+        self.state = State(kept, journal or Taken())
         self.names, self.n_released = names, 0
         self._adding = threading.RLock()  # held only to add up tables, not to read rows
 
     @property
-    def kept(self) -> Synopsis | LeafTable:
+    def kept(self) -> Coreset | LeafTable:
         return self.state.kept
 
     @property
-    def journal(self) -> Journal:
+    def journal(self) -> Taken:
         return self.state.journal
 
     @property
@@ -50,7 +50,7 @@ class Flow:
     @property
     def is_empty(self) -> bool:
         """Whether a stream without privacy has no rows yet; of a private one nothing tells."""
-        return isinstance(self.kept, Synopsis) and not len(self.kept)
+        return isinstance(self.kept, Coreset) and not len(self.kept)
 
     @property
     def n_columns(self) -> int:

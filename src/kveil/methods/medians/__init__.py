@@ -1,0 +1,1 @@
+"""Private medians: seeds, then steps."""

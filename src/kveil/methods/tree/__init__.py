@@ -1,0 +1,1 @@
+"""The default method: a tree of cells, then steps about released centres."""

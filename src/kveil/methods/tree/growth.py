@@ -1,0 +1,84 @@
+"""A public binary tree over released axes, grown by noisy counts: several halvings a stage, every child counted."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kveil.arrays import Floats, Integers
+from kveil.methods.ground import Ground
+from kveil.methods.steps import asked_means
+from kveil.partition.midpoints import halving_order
+from kveil.questions.cells import Residuals, Stage
+from kveil.questions.frame import Frame, whole_steps
+from kveil.solve.evidence import shows_rows
+from kveil.space.euclidean import Centers
+
+
+class Leaves(NamedTuple):
+    """Released points with weights, and how far the rows of each may lie from it."""
+
+    points: Floats
+    weights: Floats
+    reaches: Floats
+
+
+def grow(ground: Ground, frame: Frame, half: Floats, bits: list[int], share: float) -> Leaves:
+    """Leaves of a tree with one stage for each entry of `bits`; each stage is given `share` of the budget.
+
+    A stage counts ALL children of kept cells, empty ones too; a row is in at most one. Which cells are kept, and so the
+    shape of the next stage, follows from noisy counts.
+    """
+    size = np.maximum(np.ceil(half), 1).astype(np.int64)
+    order = halving_order(size, sum(bits))
+    kept, weights = np.zeros(1, dtype=np.int64), np.ones(1)
+    found: list[tuple[Floats, Floats, Floats]] = []  # middles, half-widths and weights of leaves
+    depth = 0
+    for s in bits:
+        stage = Stage(frame, size, order[: depth + s], kept, s)
+        ((counts, deviation),) = ground.desk.ask(stage, share)  # public, charged
+        is_kept = shows_rows(counts, deviation, is_pure=ground.desk.kind == "pure", is_only=len(bits) == 1)
+        childless = ~is_kept.reshape(len(kept), -1).any(axis=1)
+        found.append((*boxes(kept[childless], order[:depth], size), weights[childless]))
+        codes = (kept[:, None] << s) + np.arange(1 << s)
+        kept, weights, depth = codes.ravel()[is_kept], counts[is_kept], depth + s
+        if not len(kept):
+            break
+    found.append((*boxes(kept, order[:depth], size), weights))
+    middles, halves, weights = (np.concatenate(part) for part in zip(*found, strict=True))
+    return Leaves(middles, weights, np.sqrt((halves**2).sum(axis=1)))
+
+
+def outposts(half: Floats, full: Floats) -> Leaves:
+    """A point far out on either side of every axis, between where cells end and where the domain does: rows that the cells
+    cut off, a small cluster of outliers say, gather there."""
+    n = len(half)
+    away = np.diag((half + full) / 2)
+    reaches = np.maximum((full - half) / 2, 1.0)
+    is_far = np.tile(full > 1.5 * half, 2)
+    return Leaves(np.vstack([away, -away])[is_far], np.zeros(2 * n)[is_far], np.tile(reaches, 2)[is_far])
+
+
+def with_means(ground: Ground, frame: Frame, leaves: Leaves, outside: Leaves, share: float) -> Leaves:
+    """Leaves moved to the noisy mean of the rows nearest to each, with their noisy count; outposts if rows are there."""
+    n_leaves = len(leaves.points)
+    leaves = Leaves(*(np.concatenate(parts) for parts in zip(leaves, outside, strict=True)))
+    bases = whole_steps(leaves.points, frame.reach or ground.reach)
+    radii = np.maximum(np.ceil(leaves.reaches), 1).astype(np.int64)
+    question = Residuals(frame, Centers(bases.astype(np.float64), None), "projected", "projected", bases, radii)
+    found = asked_means(ground.desk, question, 0.25 * share, 0.75 * share)
+    points = leaves.points + np.where(found.is_weak[:, None], 0.0, found.moves)
+    weights = np.where(found.is_weak, np.maximum(found.counts, 0) / 4, found.counts)
+    is_noise = (np.arange(len(points)) >= n_leaves) & (found.counts < 4 * ground.desk.deviation(0.25 * share))
+    return Leaves(points, np.where(is_noise, 0.0, weights), leaves.reaches)
+
+
+def boxes(codes: Integers, order: Integers, half: Integers) -> tuple[Floats, Floats]:
+    """Middles and half-widths (cells, axes) of cells of one depth."""
+    low, high = (np.tile(side * half.astype(np.float64), (len(codes), 1)) for side in (-1, 1))
+    for level, axis in enumerate(order):
+        middle = (low[:, axis] + high[:, axis]) / 2
+        is_upper = (codes >> (len(order) - 1 - level)) & 1 == 1
+        low[:, axis], high[:, axis] = np.where(is_upper, middle, low[:, axis]), np.where(is_upper, high[:, axis], middle)
+    return (low + high) / 2, (high - low) / 2

@@ -1,0 +1,79 @@
+"""Few columns: one grid of noisy counts, every cell of it, and what it tells of centres beyond the cells that stand out.
+
+Cells whose count does not stand out are cut before clustering, or noise would draw centres. But rows in them are real, and
+cutting them is a bias where clusters overlap. Summed over a cluster the noise of single cells averages out: so centres are
+moved once more with raw counts, negative ones too, of all cells in blocks that stand out together.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import pairwise_distances_argmin
+
+from kveil.arrays import Floats
+from kveil.methods.ground import Ground
+from kveil.methods.tree.growth import boxes
+from kveil.partition.midpoints import halving_order
+from kveil.questions.cells import Stage
+from kveil.questions.frame import Frame
+from kveil.solve.evidence import shows_rows
+from kveil.solve.wkmeans import thorough_kmeans
+
+BLOCK, STANDS_OUT = 4, 3.0  # cells of a block: two halvings; deviations of its sum
+N_MOVES = 3
+
+
+class Histogram(NamedTuple):
+    """Cells that rows may be in. Released: a noisy count each, of one deviation."""
+
+    points: Floats
+    counts: Floats
+    is_kept: NDArray[np.bool_]  # stands out by itself
+    deviation: float
+    width: float  # root mean squared distance of a row from the middle of its cell, if rows lie evenly
+
+    def centers(self, k: int, rng: np.random.Generator) -> Floats:
+        """k centres: ordinary clustering of the cells that stand out, then moves that use the others, too."""
+        centers = thorough_kmeans(self.points[self.is_kept], self.counts[self.is_kept], k, rng)
+        for _ in range(N_MOVES):
+            owner, rows, n_cells = self._owned(centers)
+            sums = np.stack([np.bincount(owner, self.counts * column, minlength=k) for column in self.points.T], axis=1)
+            is_clear = rows > 4 * self.deviation * np.sqrt(n_cells) + 1
+            centers = np.where(is_clear[:, None], sums / np.where(is_clear, rows, 1.0)[:, None], centers)
+        return centers
+
+    def squared_errors(self, centers: Floats) -> Floats:
+        """Expected squared distance of each centre from the mean it stands for: noise of counts, and rows off the middles of
+        their cells, which average out over as many cells as a cluster fills."""
+        k = len(centers)
+        owner, rows, _ = self._owned(centers)
+        rows, positive = np.maximum(rows, 1.0), np.maximum(self.counts, 0.0)
+        levers = np.bincount(owner, ((self.points - centers[owner]) ** 2).sum(axis=1), minlength=k)
+        filled = np.bincount(owner, positive, minlength=k) ** 2 / np.maximum(np.bincount(owner, positive**2, minlength=k), 1e-9)
+        return np.asarray(self.deviation**2 * levers / rows**2 + self.width**2 / np.maximum(filled, 1.0))
+
+    def _owned(self, centers: Floats) -> tuple[NDArray[np.int64], Floats, Floats]:
+        """The nearest centre of every cell, and noisy rows and number of cells of each centre."""
+        owner = np.asarray(pairwise_distances_argmin(self.points, centers), dtype=np.int64)
+        rows = np.bincount(owner, self.counts, minlength=len(centers)).astype(np.float64)
+        return owner, rows, np.bincount(owner, minlength=len(centers)).astype(np.float64)
+
+
+def histogram(ground: Ground, frame: Frame, half: Floats, bits: int, share: float) -> Histogram:
+    """All cells of `bits` halvings are counted, empty ones too; a row is in one. What is returned follows from noisy counts."""
+    size = np.maximum(np.ceil(half), 1).astype(np.int64)
+    order = halving_order(size, bits)
+    stage = Stage(frame, size, order, np.zeros(1, dtype=np.int64), bits)
+    ((counts, deviation),) = ground.desk.ask(stage, share)  # public, charged
+    is_kept = shows_rows(counts, deviation, is_pure=ground.desk.kind == "pure", is_only=True)
+    if not is_kept.any():
+        is_kept[np.argmax(counts)] = True
+    blocks = counts.reshape(-1, BLOCK).sum(axis=1)
+    stand_out = np.repeat(blocks > max(STANDS_OUT * deviation * BLOCK**0.5, 0.5), BLOCK)
+    shown = np.flatnonzero(is_kept | stand_out)
+    middles, halves = boxes(shown, order, size)
+    width = float(np.sqrt((halves[0] ** 2).sum() / 3))
+    return Histogram(middles, counts[shown], is_kept[shown], deviation, width)

@@ -1,0 +1,162 @@
+"""The default for private k-means: counts of a public binary tree, ordinary clustering of what they show, then relative steps.
+
+Three ideas carry it. A stage of the tree releases several bits of a row's cell at once, since a row is in one child
+whatever their number. More centres than asked for are recovered where the predicted noise allows, and merged. After the
+first recovery everything is relative to released centres, with a clip radius measured before every step, and shrunken
+towards what is known, so that steps average noise instead of adding it.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from kveil.desk.base import Curator
+from kveil.desk.pool import Pool
+from kveil.errors import InvalidValue
+from kveil.kernel.ledger import UNIT
+from kveil.methods.base import Facts, Found, shares
+from kveil.methods.ground import Ground
+from kveil.methods.steps import one_mean, relative_steps
+from kveil.methods.task import Task, check_choice, check_count
+from kveil.methods.tree.growth import Leaves
+from kveil.methods.tree.sparse import SparseFit
+from kveil.methods.tree.stages import FirstLook, Stages
+from kveil.progress import step as progress
+from kveil.questions.cells import MOMENT_TOP, TOP
+from kveil.questions.frame import FEW_COLUMNS, Frame
+from kveil.solve.placed import Placed, merged
+from kveil.solve.shrink import within
+from kveil.solve.wkmeans import thorough_kmeans
+from kveil.tuning import Tree as TreeTuning
+
+MOST_PCA_COLUMNS = 1000
+MOST_STEPS = 100
+LEAST_UNITS, WIDEST = 2**14, 2.0**49  # of a ledger's units, so that shares are not lost in rounding; of a deviation, in steps
+
+
+class Tree:
+    """Private k-means by a tree of noisy counts.
+
+    Private:      the rows and their number.  Public: all parameters, the random frame, and that a fit took place.
+    Sensitivity, neighbours and cost: those of `Pool`, for every release; shares of the budget follow from released values.
+    """
+
+    takes_sparse: ClassVar[bool] = True
+    options: ClassVar[frozenset[str]] = frozenset()
+    tuning: ClassVar[type[TreeTuning]] = TreeTuning
+
+    @staticmethod
+    def bits(facts: Facts) -> int:
+        """As fine a grid as exact distances and exact sums allow: narrow columns beside wide ones stay readable."""
+        return max(2, min(23, 63 - (facts.max_rows - 1).bit_length(), 1 + int((51 - np.log2(facts.n_features)) // 2)))
+
+    def __init__(self, task: Task) -> None:
+        _check_tuning(task)
+        self.task = task
+        is_pure = not task.delta or (task.domain.n_columns <= 3 and not task.is_zcdp)
+        self.budget = Pool(task.epsilon, task.delta, task.relation, task.unit, is_pure=is_pure)
+        # Judged here, from public parameters, so that no draw in the middle of a fit can be refused.
+        length = max(task.domain.n_columns**0.5 * max(task.domain.top, TOP) + 2, MOMENT_TOP**2)
+        widest = self.budget.spread(1, length, 0.02 * 3 / max(4, task.tuning.steps or 4)) ** 0.5
+        if self.budget.kind != "none" and (self.budget.total * UNIT < LEAST_UNITS or widest > WIDEST):
+            raise InvalidValue(
+                'this budget is too small for method="tree", which shares it out in many draws. Raise epsilon, or try "mean".'
+            )
+
+    def run(self, desk: Curator, rng: np.random.Generator) -> Found:
+        is_wide = desk.is_sparse and desk.n_columns > FEW_COLUMNS
+        return (SparseFit if is_wide else _Fit)(Ground(self.task, desk), self.task.tuning, rng).run()
+
+
+def _check_tuning(task: Task) -> None:
+    """Refuse what the tuning asks for and these rows or this budget cannot give."""
+    tuning, d = task.tuning, task.domain.n_columns
+    if tuning.steps is not None and check_count("tuning.steps", tuning.steps) > MOST_STEPS:
+        raise InvalidValue(f"tuning.steps must be at most {MOST_STEPS}: with more, each has too little budget to be drawn.")
+    if tuning.steps is not None and task.is_sparse and d > FEW_COLUMNS:
+        raise InvalidValue(
+            f"tuning.steps is for dense rows: sparse ones of more than {FEW_COLUMNS} columns have no relative steps. Leave it "
+            "out."
+        )
+    if tuning.nonzeros is not None:
+        check_count("tuning.nonzeros", tuning.nonzeros)
+        if not task.is_sparse:
+            raise InvalidValue(
+                "tuning.nonzeros bounds the entries of sparse rows, and these are dense. Leave it out, or pass a SciPy sparse "
+                "matrix (guarantee(is_sparse=True) to ask beforehand)."
+            )
+    if check_choice("tuning.frame", tuning.frame, ("random", "pca")) == "pca":
+        if task.is_sparse:
+            raise InvalidValue('frame="pca" needs dense rows: a released matrix of moments is dense. Use frame="random".')
+        if task.epsilon is not None and not task.delta:
+            raise InvalidValue('frame="pca" draws Gaussian noise, which is not pure. Pass delta > 0, or use frame="random".')
+        if task.epsilon is not None and d <= FEW_COLUMNS:
+            raise InvalidValue(
+                f'frame="pca" is for more than {FEW_COLUMNS} columns: with {d} the tree sees them all. Use frame="random".'
+            )
+        if d > MOST_PCA_COLUMNS:
+            raise InvalidValue(
+                f'frame="pca" releases a number for every pair of columns, and {d} are too many: at most {MOST_PCA_COLUMNS}. '
+                'Use frame="random".'
+            )
+
+
+class _Fit(Stages):
+    """One fit: the stages, centres from the leaves, and relative steps."""
+
+    def run(self) -> Found:
+        ground, seen = self.ground, self.look()
+        if not seen.has_signal:
+            return one_mean(ground, seen.middle, seen.radius, seen.n, seen.n_deviation)
+        self.k = seen.n_centers
+        placed, notes = _filled(self._of_few_columns(seen) if self.is_low else self._of_leaves(seen), ground.k)
+        return ground.found(placed.centers, shares(placed.counts), placed.errors, notes)
+
+    def _of_few_columns(self, seen: FirstLook) -> Placed:
+        """Centres of one grid, whose expected squared errors decide how far a step may move them."""
+        progress("counting cells", 2, 5)
+        cells = self.histogram(seen)
+        progress("recovering centres", 4, 5)
+        centers = within(cells.centers(self.k, self.rng), self.ground.reach)
+        squared_errors = cells.squared_errors(centers)
+        placed = Placed(centers, np.ones(self.k), np.sqrt(squared_errors))
+        return relative_steps(self.ground, placed, self.tuning.steps or 1, squared_errors)
+
+    def _of_leaves(self, seen: FirstLook) -> Placed:
+        """Centres of the leaves of a tree, in all columns, and steps."""
+        frame, leaves = self.leaves(seen)
+        progress("recovering centres", 4, 5)
+        placed, n_steps = self._recovered(frame, leaves, seen) if self.is_projected else self._seeded(leaves, seen)
+        return relative_steps(self.ground, placed, n_steps)
+
+    def _seeded(self, leaves: Leaves, seen: FirstLook) -> tuple[Placed, int]:
+        """Centres of the leaves themselves, where the tree sees all columns. Nothing tells yet how far off they are."""
+        centers = seen.middle + thorough_kmeans(leaves.points, leaves.weights, self.k, self.rng)
+        return Placed(centers, np.ones(self.k), np.full(self.k, float(self.ground.reach))), self.tuning.steps or 2
+
+    def _recovered(self, frame: Frame, leaves: Leaves, seen: FirstLook) -> tuple[Placed, int]:
+        """Centres in all columns from clusters found in the projection, and how many relative steps are left for them."""
+        k, d, desk, n, radius = self.k, self.d, self.desk, seen.n, seen.radius
+        share, n_steps = desk.left / 3, self.tuning.steps or 4
+        if self.is_pure:
+            fits = [t for t in (3, 2) if desk.spread(d, radius, 0.9 * desk.left / t) * (k / n) ** 2 <= 0.1 * radius**2]
+            n_steps = fits[0] - 1 if fits else 0
+            share = desk.left / (n_steps + 1)
+        found = self.recovered(frame, leaves, seen, share, thorough_kmeans)
+        placed = Placed(found.moves, found.counts, found.errors)
+        if len(found.counts) > k:
+            placed = merged(placed, k, self.rng)
+        return placed._replace(centers=within(seen.middle + placed.centers, self.ground.reach)), n_steps
+
+
+def _filled(placed: Placed, k: int) -> tuple[Placed, tuple[str, ...]]:
+    """k centres where the budget told fewer apart: the others repeat them, without weight."""
+    missing = k - len(placed.centers)
+    if not missing:
+        return placed, ()
+    again = np.arange(missing) % len(placed.centers)
+    centers, errors = (np.concatenate([part, part[again]]) for part in (placed.centers, placed.errors))
+    note = f"the budget tells {len(placed.centers)} centres apart, not {k}: the others repeat them, with weight 0."
+    return Placed(centers, np.concatenate([placed.counts, np.zeros(missing)]), errors), (note,)

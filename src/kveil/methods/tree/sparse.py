@@ -1,0 +1,127 @@
+"""The tree for sparse rows of many columns. Rows stay as they are: about a middle or a centre they would be dense.
+
+So nothing is spent on a middle, steps are not relative, and all that the tree leaves over goes into sums of rows in all columns,
+of which those are kept that stand out from the noise: by clusters of the projection first, then by nearest centre.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from kveil.arrays import Floats
+from kveil.methods.base import Found, shares
+from kveil.methods.steps import NO_SIGNAL, distance, number_of_rows
+from kveil.methods.tree.growth import Leaves
+from kveil.methods.tree.sparse_sums import SparseSums, standing_out
+from kveil.methods.tree.stages import FirstLook, Stages
+from kveil.progress import step as progress
+from kveil.questions.cells import TOP, Residuals
+from kveil.questions.frame import Frame, whole_steps
+from kveil.solve.placed import Placed
+from kveil.solve.shrink import within
+from kveil.solve.sizing import wanted_groups
+from kveil.solve.wkmeans import thorough_kmeans
+from kveil.space.euclidean import Centers
+
+OF_COUNTS = 0.05  # of recovery
+LEAST = 0.3  # of the radius: what a cluster of average size may need in one column to stand out, or there is no signal
+OVER = 0.1  # the same for one of the cells that are merged into clusters
+MOST_NUMBERS = 2**24  # in sums of more cells than k: 128 MB
+
+
+class SparseFit(Stages):
+    """One fit of CSR rows with more columns than `FEW_COLUMNS`."""
+
+    def run(self) -> Found:
+        seen = self.look()
+        if not seen.has_signal:
+            return self._one_mean(seen)
+        frame, leaves = self.leaves(seen)
+        progress("recovering centres", 4, 5)
+        has_two = self._needed(self.desk.left / 2, seen.n) <= LEAST
+        placed = self._recovered(frame, leaves, seen.n, self.desk.left / (2 if has_two else 1))
+        if has_two:
+            placed = self._again(frame, placed)
+        return self.ground.found(placed.centers, shares(placed.counts), placed.errors)
+
+    def look(self, *, always_middle: bool = False) -> FirstLook:
+        """Rows and radius. There is no signal if not even a cluster on a few columns could pass the threshold."""
+        ground, desk = self.ground, self.desk
+        progress("looking at the whole", 1, 5)
+        share = 0.05 if self.is_pure else 0.01
+        n = number_of_rows(desk, share)
+        radius = distance(ground, ground.whole, 0.95, 0.02, float(ground.reach))
+        has_signal = self._needed(desk.left - self._tree_share(), n) <= LEAST
+        return FirstLook(n, desk.deviation(share), np.zeros(self.d), radius, self.k if has_signal else 0)
+
+    def _recovered(self, frame: Frame, leaves: Leaves, n: float, share: float) -> Placed:
+        """Centres in all columns from clusters found in the projection: more than k where noise allows, merged to k."""
+        law = self._sums((1 - OF_COUNTS) * share)
+        most = max(self.k, min(4 * self.k, len(leaves.points) // 2, MOST_NUMBERS // self.d))
+        k2 = wanted_groups(OVER, n, TOP, law.cutoff, self.k, most)
+        seeds = whole_steps(thorough_kmeans(leaves.points, leaves.weights, k2, self.rng), frame.reach).astype(np.float64)
+        bases, radii = np.zeros((k2, self.d), dtype=np.int64), np.full(k2, frame.radius, dtype=np.int64)
+        question = Residuals(frame, Centers(seeds, None), "projected", "centred", bases, radii)
+        return self._placed(*self._release(question, OF_COUNTS * share, law), law, float(frame.radius))
+
+    def _again(self, frame: Frame, placed: Placed) -> Placed:
+        """Sums of the rows nearest to each centre, in all columns; a centre without rows stays."""
+        share = self.desk.left
+        law = self._sums((1 - OF_COUNTS) * share)
+        codes = whole_steps(placed.centers, self.ground.reach)
+        radii = np.full(self.k, frame.radius, dtype=np.int64)
+        question = Residuals(frame, Centers(codes.astype(np.float64), None), "measured", "centred", np.zeros_like(codes), radii)
+        counts, sums = self._release(question, OF_COUNTS * share, law)
+        found = _means(counts, sums, np.ones(self.k), law, float(frame.radius))
+        weak = counts == 0
+        return Placed(np.where(weak[:, None], placed.centers, found.centers), counts, np.where(weak, placed.errors, found.errors))
+
+    def _one_mean(self, seen: FirstLook) -> Found:
+        """No signal for k centres: one mean, k times."""
+        frame, share, k = self.ground.frame(), self.desk.left, self.k
+        law = self._sums(0.8 * share)
+        base, radii = np.zeros((1, self.d), dtype=np.int64), np.array([max(1, int(np.ceil(seen.radius)))])
+        question = Residuals(frame, Centers(base.astype(np.float64), None), "measured", "measured", base, radii)
+        counts, sums = self._release(question, 0.2 * share, law)
+        trust = np.array([1 / max(seen.n_deviation, 1e-9) ** 2, 1 / max(self.desk.deviation(0.2 * share), 1e-9) ** 2])
+        n = np.array([max(1.0, float(trust @ [seen.n, counts[0] or seen.n] / trust.sum()))])  # a weak count says nothing
+        mean = _means(n, sums, np.ones(1), law, float(radii[0]))
+        weights = np.full(k, 1 / k)
+        return self.ground.found(np.tile(mean.centers, (k, 1)), weights, np.tile(mean.errors, k), (NO_SIGNAL,))
+
+    def _release(self, question: Residuals, of_counts: float, law: SparseSums) -> tuple[Floats, Floats]:
+        """Noisy counts (cells,), and noisy sums (cells, d) whose unit is a radius divided by TOP. Public, charged."""
+        asked = replace(question, labels=("cells", "sums"), by_coordinates=law.is_laplace, in_steps=False)
+        (counts, deviation), sums = self.desk.ask(asked, of_counts, law.share)
+        return np.where(counts < max(2 * deviation, 0.5), 0.0, counts), sums.values
+
+    def _placed(self, counts: Floats, sums: Floats, law: SparseSums, radius: float) -> Placed:
+        """k centres of released cells. Cells that go together are added BEFORE the threshold: their rows then stand out more."""
+        cells = _means(counts, sums, np.ones(len(counts)), law, radius)
+        if len(counts) == self.k:
+            return cells
+        points = cells.centers[:, np.flatnonzero(cells.centers.any(axis=0))] if cells.centers.any() else cells.centers[:, :1]
+        centers = thorough_kmeans(points, counts, self.k, self.rng)
+        owner = cdist(points, centers, "sqeuclidean").argmin(axis=1)
+        owner[counts == 0] = -1  # a cell without rows is noise and nothing else
+        belongs = (owner == np.arange(self.k)[:, None]).astype(np.float64)  # (k, cells)
+        return _means(belongs @ counts, belongs @ sums, belongs.sum(axis=1), law, radius)
+
+    def _needed(self, share: float, n: float) -> float:
+        """How long, in one column and as a part of the radius, the mean of a cluster of average size must be to stand out."""
+        return self._sums((1 - OF_COUNTS) * share).cutoff * self.k / n / TOP
+
+    def _sums(self, share: float) -> SparseSums:
+        return SparseSums(self.desk, TOP, self.d, int(self.tuning.nonzeros or self.d), share)
+
+
+def _means(counts: Floats, sums: Floats, n_cells: Floats, law: SparseSums, radius: float) -> Placed:
+    """What stands out of sums over `n_cells` cells each, divided by counts; a cluster without rows is at 0."""
+    kept = standing_out(sums, law.cutoff * np.sqrt(n_cells)[:, None])
+    kept[counts == 0] = 0.0
+    unit = radius / TOP / np.maximum(counts, 1.0)
+    noise = law.deviation * np.sqrt(n_cells * np.count_nonzero(kept, axis=1)) * unit
+    return Placed(within(kept * unit[:, None], radius), counts, np.where((counts > 0) & kept.any(axis=1), noise, radius))

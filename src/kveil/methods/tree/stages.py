@@ -1,0 +1,167 @@
+"""The stages that come before centres: how many rows, where, how far, and the leaves of a tree of noisy counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from kveil.arrays import Floats
+from kveil.desk.base import Held
+from kveil.methods.ground import Ground
+from kveil.methods.steps import Means, asked_means, distance
+from kveil.methods.tree.growth import Leaves, grow, outposts, with_means
+from kveil.methods.tree.histogram import Histogram, histogram
+from kveil.methods.tree.principal import principal_axes
+from kveil.partition.projection import random_axes
+from kveil.progress import step as progress
+from kveil.questions.cells import MOMENT_TOP, Residuals, Squares, Whole
+from kveil.questions.frame import Frame, whole_steps
+from kveil.solve.shrink import shrunk, within
+from kveil.solve.sizing import wanted_cells, wanted_groups
+from kveil.space.euclidean import Centers
+from kveil.tuning import Tree as TreeTuning
+
+Clustering = Callable[[Floats, Floats, int, np.random.Generator], Floats]  # of released points with weights
+
+OF_PCA = 0.15  # of the budget, for the moments that principal axes come from
+CELLS_PER_CENTER = 200  # of a grid over few columns; with fewer it is made finer
+MOST_LEAVES = 512  # with more, leaves are small, their middles will do, and looking for the nearest one takes too long
+
+
+class FirstLook(NamedTuple):
+    """Released: the number of rows, its deviation, where rows are, how far out, and how many centres can be told apart."""
+
+    n: float
+    n_deviation: float
+    middle: Floats
+    radius: float
+    n_centers: int
+
+    @property
+    def has_signal(self) -> bool:
+        return self.n_centers > 0
+
+
+class Stages:
+    """What the budget buys, in which order, and when it is better to stop at one centre. Lengths in steps of a `Ground`."""
+
+    # For the one grid over few columns. What is left is for one step, which in three columns has coarser cells to mend.
+    of_few_columns: ClassVar[Mapping[int, float]] = {1: 0.9, 2: 0.9, 3: 0.78}
+
+    def __init__(self, ground: Ground, tuning: TreeTuning, rng: np.random.Generator) -> None:
+        self.ground, self.desk, self.tuning, self.rng = ground, ground.desk, tuning, rng
+        self.k, self.d = ground.k, ground.d
+        self.is_pure = self.desk.kind == "pure"
+        self.is_low = self.d <= 3
+        self.p = self.d if self.d <= (12 if self.is_pure else 16) else 12
+        self.is_projected = self.p < self.d
+
+    def look(self, *, always_middle: bool = False) -> FirstLook:
+        """Rows, middle and radius; few columns need neither of the last two."""
+        ground, desk, d = self.ground, self.desk, self.d
+        progress("looking at the whole", 1, 5)
+        share = 0.05 if self.is_pure and self.is_projected else 0.04 if self.is_low else 0.01
+        whole = self.desk.hold(Whole(ground.whole))
+        n = max(10.0, float(whole.show(0, share).values[0]))
+        told_apart = self._told_apart(n, 1.4 * ground.reach, np.sqrt(desk.spread(d, ground.reach, 0.7)))
+        first = FirstLook(n, desk.deviation(share), np.zeros(d), float(ground.reach), told_apart)
+        if not told_apart or (self.is_low and not always_middle):
+            return first
+        middle = self._mean(whole, n)
+        cap = ground.reach + float(np.linalg.norm(middle))
+        radius = distance(ground, ground.frame(middle), 0.95 if self.is_projected else 0.99, 0.02, cap)
+        noise = np.sqrt(desk.spread(d, radius, 0.95 * (desk.left - 0.25)))
+        return first._replace(middle=middle, radius=radius, n_centers=self._told_apart(n, radius, noise))
+
+    def _told_apart(self, n: float, radius: float, noise: float) -> int:
+        """How many clusters of equal size have a mean whose noise is shorter than the radius: k, or fewer with less noise, or
+        0 where not even two have. Only a projection needs to ask: its recovery has noise in all columns."""
+        if not self.is_projected or noise * self.k <= n * radius:
+            return self.k
+        fewer = int(0.5 * n * radius / noise)
+        return fewer if fewer >= 2 else 0
+
+    def leaves(self, seen: FirstLook) -> tuple[Frame, Leaves]:
+        """Released points with weights, in the frame of the tree, about the middle."""
+        frame, half, full = self._frame(seen.middle, seen.radius, seen.n)
+        progress("growing the tree", 2, 5)
+        bits = self._stage_bits(seen.n)
+        leaves = grow(self.ground, frame, half, bits, self._of_stages() / len(bits))
+        if not self.is_low and len(leaves.points) <= MOST_LEAVES:
+            progress("looking into the leaves", 3, 5)
+            leaves = with_means(self.ground, frame, leaves, outposts(half, full), 0.3 * self._tree_share())
+        return frame, leaves
+
+    def histogram(self, seen: FirstLook) -> Histogram:
+        """Noisy counts of one grid over few columns."""
+        frame, half, _ = self._frame(seen.middle, seen.radius, seen.n)
+        (bits,) = self._stage_bits(seen.n)
+        return histogram(self.ground, frame, half, bits, self._of_stages())
+
+    def recovered(self, frame: Frame, leaves: Leaves, seen: FirstLook, share: float, clustered: Clustering) -> Means:
+        """Released means, about the middle, of clusters found in the projection: more than k, to be merged, if noise allows."""
+        noise, n_leaves = np.sqrt(self.desk.spread(self.d, seen.radius, 0.95 * share)), len(leaves.points)
+        most = max(self.k, min(4 * self.k, 3 * n_leaves // 4))
+        cells = wanted_groups(0.3, seen.n, seen.radius, noise, self.k, most)
+        seeds = whole_steps(clustered(leaves.points, leaves.weights, cells, self.rng), frame.reach).astype(np.float64)
+        bases, radii = np.zeros((cells, self.d), dtype=np.int64), np.full(cells, frame.radius, dtype=np.int64)
+        question = Residuals(frame, Centers(seeds, None), "projected", "centred", bases, radii)
+        found = asked_means(self.desk, question, 0.05 * share, 0.95 * share)
+        weak = found.is_weak
+        return Means(
+            np.where(weak, 0.0, found.counts), np.where(weak[:, None], 0.0, found.moves),
+            np.where(weak, self.ground.reach, found.errors), weak,
+        )  # fmt: skip
+
+    def _mean(self, whole: Held, n: float) -> Floats:
+        share = 0.04
+        if self.is_pure and self.is_projected:
+            share = min(0.5, max(0.04, 10 * self.d / (n * float(self.desk.total))))
+        reach = self.ground.reach
+        noisy = whole.show(1, share).values
+        variance = np.array([self.desk.spread(self.d, reach, share) / n**2])
+        return np.asarray(within(shrunk(noisy / n, variance), reach)[0])
+
+    def _frame(self, middle: Floats, radius: float, n: float) -> tuple[Frame, Floats, Floats]:
+        """The axes of the tree, how far cells reach along each, and how far rows may."""
+        frame = self.ground.frame(middle, radius)
+        if self.is_projected and self.tuning.frame == "pca":
+            axes, deviations = principal_axes(self.ground, frame, self.p, n, OF_PCA)
+            half = np.clip(3 * deviations, radius / np.sqrt(self.d), radius)
+            return replace(frame, axes=axes, reach=frame.radius), half, half
+        if self.is_projected:
+            reach = int(np.ceil(min(radius, 1.5 * radius * np.sqrt(self.p / self.d))))
+            half = np.full(self.p, min(radius, 2.5 * radius / np.sqrt(self.d)))
+            return replace(frame, axes=random_axes(self.d, self.p, self.rng), reach=reach), half, half
+        if self.is_low:
+            return frame, self.ground.half, self.ground.half
+        share = 0.08 if self.is_pure else 0.02
+        r0, top = float(frame.radius), float(MOMENT_TOP**2)
+        noisy = self.desk.ask(Squares(frame), share)[0].values[0] / top * r0**2 / n
+        own = np.sqrt(self.desk.spread(self.d, 1.0, share) / self.d) * r0**2 / n
+        variance = np.clip(noisy, max(own, 1e-6 * r0**2), r0**2)
+        stage = self.desk.deviation(self._of_stages() / len(self._stage_bits(n)))
+        factor = 4 if self.p <= 8 and stage <= (0.0002 if self.is_pure else 0.002) * n else 3
+        full = self.ground.half + np.abs(middle)
+        half = np.minimum(np.minimum(factor * np.sqrt(variance), radius), full)
+        return self.ground.frame(middle, 2.0 * self.ground.reach), half, full
+
+    def _tree_share(self) -> float:
+        return self.of_few_columns[self.d] if self.is_low else 0.4 if self.is_pure and self.p == self.d else 0.25
+
+    def _of_stages(self) -> float:
+        return self._tree_share() * (1.0 if self.is_low else 0.7)
+
+    def _stage_bits(self, n: float) -> list[int]:
+        e = float(self.desk.total) * self._of_stages() if self.desk.kind != "none" else 1e6 / n
+        if self.is_low:
+            e = 2 * np.sqrt(e) if self.desk.kind == "zcdp" else e
+            bits = np.log2(wanted_cells(n * e, self.d))
+            finer = np.clip(np.log2(CELLS_PER_CENTER * self.k) - bits, 0, 1)  # few cells per centre are worth twice as many
+            return [int(np.clip(round(bits + finer), 4, 20))]
+        if self.is_pure:
+            return [int(np.clip(np.floor(np.log2(n * e / 8)), 4, 16))]
+        return [6, 5, 5] if self.is_projected else [6, 6, 6]

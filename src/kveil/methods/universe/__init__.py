@@ -1,0 +1,1 @@
+"""Centres among the points of a public universe."""

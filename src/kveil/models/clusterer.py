@@ -1,0 +1,92 @@
+"""What every Euclidean clusterer answers after `fit`, for whoever holds the rows. Nothing asked here is stored."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from kveil.arrays import Floats
+from kveil.errors import InvalidValue, ScaleWarning
+from kveil.kernel.grid import Ball, Box
+from kveil.release.answers import distances, labels
+from kveil.source import Source, read
+from kveil.space.euclidean import Scaling
+from kveil.space.widths import uneven
+
+
+class EuclideanClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+    """predict, transform and score by the released centres. A subclass sets `cluster_centers_`, `_domain` and `scaling`."""
+
+    cluster_centers_: Floats
+    n_features_in_: int
+    scaling: Scaling
+    fit: Any  # the subclass's own
+    _domain: Box | Ball
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """The nearest centre of every row. A function of rows, so not private: keep it where the rows are."""
+        return np.concatenate([np.empty(0, dtype=np.int32), *(self._labels(rows) for rows in self._rows(X))])
+
+    def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> NDArray[np.int32]:
+        """Fit, then label the same rows. The labels are not private and are not kept."""
+        return np.asarray(self.fit(X).predict(X))
+
+    def transform(self, X: Any) -> Floats:
+        """Distances of every row to every centre. Not private.
+
+        Rows are clipped to the domain first, as in `fit`, and a row with a missing value is its middle; a model without a domain
+        clips nothing. In the units of the data; with scaling="bounds" in half-widths of the bounds.
+        """
+        return np.concatenate([np.empty((0, self._n_features_out)), *(self._distances(rows) for rows in self._rows(X))])
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Minus the k-means cost of the rows: the sum of squared distances to the nearest centre. Not private.
+
+        Distances are those of `transform`: of clipped rows, in the units of the data; with scaling="bounds" in half-widths of the
+        bounds, so such a score compares with others of the same bounds only. It is a sum over rows, not an average.
+        """
+        return -float(sum((self._nearest(rows) ** 2).sum() for rows in self._rows(X)))
+
+    def _warn_of_widths(self, domain: Any, names: tuple[str, ...] | None, stacklevel: int) -> None:
+        """Say so if one column decides every distance: by public widths, before anything is charged."""
+        found = uneven(domain, self.scaling, names)
+        if found is not None:
+            cure = 'Pass scaling="bounds"' if "scaling" in self.get_params() else "Divide every column by its public width first"
+            warnings.warn(ScaleWarning(f"{found}. {cure}, unless that is meant."), stacklevel=stacklevel + 1)
+
+    def _labels(self, rows: Any) -> NDArray[np.int32]:
+        return labels(rows, self.cluster_centers_, self._domain, self.scaling)
+
+    def _distances(self, rows: Any) -> Floats:
+        return distances(rows, self.cluster_centers_, self._domain, self.scaling)
+
+    def _nearest(self, rows: Any) -> Floats:
+        return np.asarray(self._distances(rows).min(axis=1, initial=np.inf))
+
+    def _rows(self, X: Any) -> Iterator[Any]:
+        check_is_fitted(self)
+        check_names(self, X, reset=False)
+        source = self._source(X)
+        if source.n_columns != self.n_features_in_:
+            expected = f"{type(self).__name__} is expecting {self.n_features_in_} features as input"
+            raise InvalidValue(f"X has {source.n_columns} features, but {expected}.")
+        return source.raw_blocks()
+
+    def _source(self, X: Any) -> Source:
+        """Where rows come from; files are open, the schema is checked, no row is read."""
+        return read(X)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)
+
+
+def check_names(model: Any, X: Any, *, reset: bool) -> None:
+    """scikit-learn's check of feature names, and no other: shapes and cells are checked here, in words that quote no row."""
+    validate_data(model, X, reset=reset, skip_check_array=True, ensure_2d=False)

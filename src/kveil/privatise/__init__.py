@@ -1,1 +1,0 @@
-"""Summary to noisy summary, one mechanism a file. The only caller of the vault."""

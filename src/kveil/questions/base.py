@@ -1,0 +1,79 @@
+"""What a question is: public parameters, how the exact answer is computed, and how far one row can move it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from kveil.arrays import Floats, Integers
+
+Kind = Literal["counts", "vectors", "coordinates", "total", "costs", "cell costs", "active"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One array of an answer, and all that one row can do to it.
+
+    "counts"       a row adds numbers that are not negative, `length` together at most; nearly always that is 1 in one cell
+    "vectors"      a row is in at most one cell, an entry of the first axis, and adds a vector of L2 norm at most `length`
+    "coordinates"  the same with the L1 norm, for noise on every coordinate
+    "total"        a row moves one number by at most `length`, and a replaced row moves it no further than an added one
+    "costs"        what a row adds to any two of the numbers differs by at most `length`
+    "cell costs"   a row is in one cell, an entry of the first axis; the costs there are "costs", and no others move
+    "active"       a row of codes of cells and a row of their counts; a row is in at most one cell, and adds 1 there
+
+    unit: what 1 stands for in the released array. Public; it broadcasts.
+    in_l2: counts whose `length` bounds the L2 norm alone. Laplace noise is refused for them.
+    """
+
+    label: str
+    kind: Kind
+    length: int = 1
+    unit: Any = 1.0
+    reason: str = ""
+    in_l2: bool = False
+
+
+class Noisy(NamedTuple):
+    """A released array, and the noise in it: of one count its standard deviation; of one vector sum its root mean squared length,
+    for rows of length 1."""
+
+    values: Floats
+    noise: float
+
+
+class Question(ABC):
+    """Public parameters of a statistic of rows. `parts` bounds what `raw` lets one row do; one property test tries every class.
+
+    over: None if `raw` takes a block of encoded rows; otherwise the question whose raw answer it takes. A desk that holds
+        anything else refuses it, since its `parts` would be untrue.
+    """
+
+    combine: ClassVar[Any] = np.add
+    over: ClassVar[type[Question] | None] = None
+
+    @property
+    def lengths(self) -> Integers | None:
+        """Bounds of the single cells of its vectors, where they differ; none above the `length` of that part."""
+        return None
+
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[Part, ...]:
+        """One entry for every array of `raw`, from public parameters alone."""
+
+    def is_about(self, held: Question) -> bool:
+        """Whether it is computed from the answer to `held`."""
+        return type(held) is self.over
+
+    @abstractmethod
+    def raw(self, held: Any) -> tuple[Integers, ...]:
+        """Exact integers; the answers of blocks merge by `combine`. Secret."""
+
+
+def raw(held: Any, question: Question) -> tuple[Integers, ...]:
+    """As a source wants its kernels: a function of a module, which it can pickle, of a block and a state."""
+    return question.raw(held)

@@ -1,0 +1,115 @@
+"""Rows as a public or released frame sees them: moved, clipped to a ball, and projected, all in integers.
+
+Every number of a frame is public or was released; a row's image depends on the frame and that row alone. Sparse rows of many
+columns stay sparse, about 0; those of few become dense ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kveil.arrays import Floats, Integers
+from kveil.kernel.grid import Ball, Box
+from kveil.partition.projection import AXIS_BITS
+from kveil.questions import _kernels, _sparse_kernels
+from kveil.space.euclidean import Scaling
+
+BLOCK = 2048
+FEW_COLUMNS = 16  # so many at most, and a block of sparse rows is made dense
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Codes become steps of equal length (times `ratio`), relative to `middle`, clipped to the ball of `radius`; then, with
+    `axes`, their components along public directions, clipped to `reach`. All lengths are whole steps.
+
+    nonzeros: how many entries of a sparse row count, the largest in magnitude, ties to the lowest column; None: all.
+    """
+
+    ratio: Floats | None
+    middle: Integers
+    radius: int
+    axes: Integers | None = None
+    reach: int = 0
+    nonzeros: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.radius < 1:
+            raise AssertionError("a frame's radius is at least 1: questions divide by it, and would raise if there are rows")
+
+    @classmethod
+    def of(cls, domain: Box | Ball, scaling: Scaling) -> Frame:
+        """The whole domain, from its centre: rows as they are, in a ball that holds them all."""
+        middle = np.zeros(domain.n_columns, dtype=np.int64)
+        if scaling is not None or np.ptp(domain.half) == 0:
+            return cls(None, middle, domain.l2_sensitivity)
+        ratio = domain.half / domain.half.max()
+        return cls(ratio, middle, int(np.ceil(np.sqrt((np.rint(domain.top * ratio) ** 2).sum()))) + 1)
+
+    def unit(self, domain: Box | Ball) -> Any:
+        """The length of a step in the units of the data: one for all columns, or one per column where each has its own."""
+        return domain.step if self.ratio is None else domain.half.max() / domain.top
+
+    def measured(self, rows: Any) -> Any:
+        """Encoded rows in steps of equal length, from the centre of the domain; as CSR if they are, and have many columns."""
+        if is_csr(rows):
+            rows = self._measured_csr(rows)
+            return rows if rows.shape[1] > FEW_COLUMNS else rows.toarray()
+        with np.errstate(all="ignore"):
+            return np.asarray(rows if self.ratio is None else np.rint(rows * self.ratio)).astype(np.int64)
+
+    def centred(self, rows: Any) -> Any:
+        """Rows about the middle, inside the ball. The middle of CSR rows is 0: about another they would be dense."""
+        measured = self.measured(rows)
+        if not is_csr(measured):
+            return clipped(measured - self.middle, self.radius)
+        assert not self.middle.any()
+        _sparse_kernels.shrink_rows(measured.data, measured.indptr, self.radius)
+        return measured
+
+    def projected(self, centred: Any) -> Integers:
+        """Components of centred rows along the axes, inside their ball, dense.
+
+        The float product is exact, dense or CSR, in any order: by Cauchy-Schwarz a partial sum is at most |x| |a|. Here
+        |x| <= radius, at most twice the domain's sqrt(d) top + 2, and `Domain` keeps sqrt(d) top below 2**25.5, d below 2**49;
+        |a| <= 2**14 + sqrt(d)/2 < 2**24 after rounding (times sqrt(d) where axes are stretched, and then |x| is once the
+        domain's), and so all sums are integers below 2**53. Coordinates are cut at twice the ball before they are squared:
+        stretched axes make some rows so long that their square would pass 2**63.
+        """
+        if self.axes is None:
+            return np.asarray(centred)
+        product = centred.astype(np.float64) @ self.axes.astype(np.float64)
+        return clipped(np.clip(product.astype(np.int64) >> AXIS_BITS, -2 * self.reach, 2 * self.reach), self.reach)
+
+    def _measured_csr(self, rows: Any) -> Any:
+        """A copy in steps of equal length: `ratio` is for stored values, since 0 stays 0."""
+        values = rows.data if self.ratio is None else np.rint(rows.data * self.ratio[rows.indices])
+        measured = type(rows)((np.array(values, dtype=np.int64), rows.indices, rows.indptr), shape=rows.shape)
+        if self.nonzeros is not None:
+            _sparse_kernels.keep_largest(measured.data, measured.indptr, self.nonzeros)
+        return measured
+
+
+def is_csr(rows: Any) -> bool:
+    return hasattr(rows, "indices")
+
+
+def blocks(rows: Any) -> Iterator[Any]:
+    for start in range(0, rows.shape[0], BLOCK):
+        yield rows[start : start + BLOCK]
+
+
+def clipped(rows: Integers, radius: int) -> Integers:
+    """Rows moved into the ball of `radius`, in integers."""
+    rows = np.ascontiguousarray(rows)
+    _kernels.shrink_rows(rows, radius)
+    return rows
+
+
+def whole_steps(points: Floats, radius: int) -> Integers:
+    """Released points as whole steps inside the ball of the rows: distances to them stay below 2**53, so labels are exact."""
+    return clipped(np.rint(points).astype(np.int64), radius)

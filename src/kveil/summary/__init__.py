@@ -1,1 +1,0 @@
-"""Exact, mergeable, order-independent integer statistics of rows. Still secret."""
