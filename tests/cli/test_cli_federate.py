@@ -1,6 +1,7 @@
 """`kveil federate`: keys, a run over parties that listen, and what is refused with a reason. Processes are in tests/journeys."""
 
 import json
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -52,7 +53,7 @@ def test_a_run_saves_centres_with_their_promise_and_a_log(kveil, keys, addresses
     assert len((tmp_path / "log").read_text().splitlines()) > 20
     for words in (done.out, done.err, (tmp_path / "log").read_text()):
         assert "8.7654321" not in words
-        assert str(len(rows)) not in words
+        assert not re.search(rf"(?<![0-9a-f.]){len(rows)}(?![0-9a-f])", words)  # digits inside a digest or a fraction say nothing
 
     spent = kveil("federate", "run", *options, "-o", tmp_path / "more")
     assert (spent.code, spent.out) == (3, "")
