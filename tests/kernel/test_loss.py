@@ -301,7 +301,7 @@ def test_the_bounded_range_profile_is_reached_by_a_two_point_pair(eta):
 
 
 def test_dp_accounting_still_drops_the_count_of_randomised_response_events():
-    """Entry 8 of docs/errata.md. When this fails the library has been mended, and the entry may go."""
+    """Entry 10 of docs/errata.md. When this fails the library has been mended, and the entry may go."""
     import dp_accounting
     from dp_accounting.pld import PLDAccountant
 

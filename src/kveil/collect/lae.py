@@ -1,8 +1,9 @@
 """LAE, the four rounds of "Locally Private k-Means Clustering with Constant Multiplicative Approximation and Near-Optimal
-Additive Error", corrected: heavy cells; buckets of near points in medium cells; the weight of every candidate; means.
+Additive Error", completed: heavy cells; buckets of near points in medium cells; the weight of every candidate; means.
 
-Every person answers one query of one round with all of epsilon. As printed everyone answers everything, and the budgets of
-L + 2 F L M R + 3 releases add up. The last round sums vectors a centre; in print all of them go into a single sum.
+Every person answers one query of one round with all of epsilon. In the paper everyone answers everything, and how epsilon is
+divided over L + 2 F L M R + 3 releases is left to a supplement. The last round sums vectors per centre; the main text shows a
+single sum (docs/errata.md 21 and 22).
 """
 
 from __future__ import annotations

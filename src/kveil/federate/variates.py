@@ -1,7 +1,8 @@
 """k-variates++ over parties: one is drawn by its total, and gives one of its rows. "pdk" with noise, "dk" with sealed rows.
 
 "pdk" is PDk-means++ with the totals noisy and the picks bounded: as printed, exact totals and the choice of the party tell about
-single records. Each party counts its own picks and refuses one too many. Kept for parity: "cells" is far better.
+single records, and the paper claims privacy for the centres alone. Each party counts its own picks and refuses one too many. Kept
+for parity: "cells" is far better.
 "dk" is Dk-means++: exact k-means++ of all rows, since a party draws its row by squared distance. It promises nothing.
 """
 

@@ -59,7 +59,7 @@ def conditional_laplace(
     Sensitivity:  that of `kveil.desk.seeds.LaplaceSeeds`: the L1 diameter of the domain, k times.
     Cost:         k epsilon_tilde. `guarantee.conditional` says that it is epsilon if this data set and every neighbour of it
                   keep the promise; outside it, nothing but the first figure is true.
-    Reference:    Nock, Canyasse, Boreli, Nielsen (2016), Theorem 9.
+    Reference:    Nock, Canyasse, Boreli, Nielsen (2016), Theorems 9 and 12.
 
     >>> rows = np.linspace(-1, 1, 400)[:, None]
     >>> found = conditional_laplace(

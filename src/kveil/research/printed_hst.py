@@ -2,7 +2,7 @@
 
 "k-Median Clustering via Metric Embedding: Towards Better Initialization with Differential Privacy" adds Lap(2**(L - h) / epsilon)
 to the counts of level h and claims epsilon. That holds if level L is the root and is not counted. With the first partition as
-level L, as its Algorithm 3 numbers them, m levels cost 2 - 2**(1 - m) times epsilon; its Lemma B.3 prints 2**((L - h) / 2).
+level L, as its section 3.1 numbers them, m levels cost 2 - 2**(1 - m) times epsilon; the proof of Lemma B.3 has 2**((L - h) / 2).
 """
 
 from __future__ import annotations

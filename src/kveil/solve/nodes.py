@@ -56,7 +56,8 @@ def dkmeans_plusplus(
     local_pick: "d2" lets the node draw by squared distance, P(node) P(row | node) = D(row)/sum D: k-means++ of all rows, for
         the same messages. "uniform" is for nodes that cannot (the paper's Forgy nodes): its expected cost is at most
         (2 + ln k)(10 least + 6 s), s the scatter of rows about the mean of their node.
-    first: the first node is drawn by its number of rows; "paper" draws it uniformly among those that have any.
+    first: the first node is drawn by its number of rows; "paper" draws it uniformly among those that have any,
+        and then that bound does not hold (docs/errata.md 26).
 
     >>> dkmeans_plusplus([[[0.0]], [[9.0], [9.0]]], 2, random_state=0).ravel().tolist() in ([0.0, 9.0], [9.0, 0.0])
     True

@@ -19,8 +19,8 @@ class OnlineSeeder:
         that are closest to each other, for which no bound on the cost is known.
 
     Its expected cost is at most (4 + 32/s^2)(2 + ln k) times the least if every batch carries a share s of every cluster's cost,
-    and clusters are s times as wide as the stream (Theorem 6). Sorted streams and tight clusters make s tiny: shuffle, or
-    use `StreamKMeans`.
+    and the mean squared distance of two rows of a cluster is s times the squared diameter of the stream (Theorem 6). Sorted
+    streams and tight clusters make s tiny: shuffle, or use `StreamKMeans`.
 
     >>> seeder = OnlineSeeder(2, random_state=0)
     >>> [seeder.update(batch) for batch in ([[0.0], [0.0]], [[0.0], [9.0]], [[5.0]])]
