@@ -20,6 +20,7 @@ from kveil.methods.task import PRIVATE_INITS, Task, check_budget, check_choice, 
 from kveil.models.clusterer import EuclideanClusterer
 from kveil.models.paying import open_ledger, public_generator, receipt_of, reserve
 from kveil.release import Release
+from kveil.solve.synopsis import why_left_out
 from kveil.source import Source
 from kveil.space.bounds import check_domain, domain_width
 from kveil.space.widths import domain_notes
@@ -194,6 +195,7 @@ class CuratorModel(EuclideanClusterer, ABC):
             self.guarantee_ = guarantee(
                 plan, trust="curator", receipts=ticket.receipts, reasons=ticket.reasons, assumptions=self._assumptions()
             )
+        left_out = None if found.synopsis is None else why_left_out(found.synopsis)
         self._keep_centers(found.centers, task)
         self.cluster_weights_, self.cluster_errors_ = found.weights, found.errors
         self.method_, self.n_features_in_, self._domain = method["used"], source.n_columns, task.domain
@@ -212,7 +214,8 @@ class CuratorModel(EuclideanClusterer, ABC):
             kind=type(self).__name__,
             method=method,
             parameters=task.public(),
-            notes=(*found.notes, *domain_notes(task.domain, self.scaling, source.names)),
+            notes=(*found.notes, *([left_out] if left_out else []), *domain_notes(task.domain, self.scaling, source.names)),
+            synopsis=None if left_out else found.synopsis,
         )
         return self
 
