@@ -11,6 +11,8 @@ from kveil._version import __version__
 if TYPE_CHECKING:
     from kveil.kernel.ledger import Ledger
     from kveil.kernel.loss import Guarantee, PrivacyUnit
+    from kveil.models.evaluate import evaluate
+    from kveil.models.evaluation import Evaluation
     from kveil.models.federated_kmeans import FederatedKMeans
     from kveil.models.find_bounds import find_bounds
     from kveil.models.kmedian import KMedian
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Bounds": "kveil.space.bounds",
     "Euclidean": "kveil.space.vectors",
+    "Evaluation": "kveil.models.evaluation",
     "FederatedKMeans": "kveil.models.federated_kmeans",
     "Graph": "kveil.space.graph",
     "Guarantee": "kveil.kernel.loss",
@@ -46,6 +49,7 @@ _HOMES = {
     "Release": "kveil.release",
     "Source": "kveil.source",
     "StreamKMeans": "kveil.models.stream_kmeans",
+    "evaluate": "kveil.models.evaluate",
     "find_bounds": "kveil.models.find_bounds",
     "inspect": "kveil.source",
     "load": "kveil.release",
@@ -53,9 +57,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "Bounds", "Euclidean", "FederatedKMeans", "Graph", "Guarantee", "KMedian", "Ledger", "LocalKMeans", "Manhattan", "Metric",
-    "OnlineKMeans", "Precomputed", "PrivacyUnit", "PrivateKMeans", "PrivateKMedian", "Release", "Source", "StreamKMeans",
-    "__version__", "find_bounds", "inspect", "load", "read",
+    "Bounds", "Euclidean", "Evaluation", "FederatedKMeans", "Graph", "Guarantee", "KMedian", "Ledger", "LocalKMeans",
+    "Manhattan", "Metric", "OnlineKMeans", "Precomputed", "PrivacyUnit", "PrivateKMeans", "PrivateKMedian", "Release",
+    "Source", "StreamKMeans", "__version__", "evaluate", "find_bounds", "inspect", "load", "read",
 ]  # fmt: skip
 
 

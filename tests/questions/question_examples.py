@@ -25,7 +25,19 @@ from kveil.partition.cubes import Cubes
 from kveil.partition.hst import Hst
 from kveil.partition.midpoints import descendants
 from kveil.partition.projection import random_axes
-from kveil.questions import cells, cluster_sums, cubes, demand, leaves, medians, midpoint_cells, octaves, party_cells, swaps
+from kveil.questions import (
+    cells,
+    closeness,
+    cluster_sums,
+    cubes,
+    demand,
+    leaves,
+    medians,
+    midpoint_cells,
+    octaves,
+    party_cells,
+    swaps,
+)
 from kveil.questions.base import Question
 from kveil.questions.frame import FEW_COLUMNS, Frame, clipped
 from kveil.questions.leaves import LeafSums, LeafTotals
@@ -185,6 +197,20 @@ def sums(rng, ground):
     return Example(cluster_sums.ClusterSums.of(centers, ground.domain, scaling, by_coordinates=by_coordinates), ground)
 
 
+def nearest_bins(rng, ground):
+    near = Centers.of(rng.uniform(-1, 1, (3, ground.d)) * ground.domain.half, ground.domain)
+    edges = np.unique(rng.integers(1, 4 * ground.domain.l2_sensitivity**2, 6))[::-1].copy()
+    return Example(closeness.NearestBins(near, edges), ground)
+
+
+def close(rng, ground, kind=closeness.Closeness):
+    scaling = None if rng.random() < 0.5 else "bounds"
+    k = int(rng.integers(1, 4)) + (kind is closeness.Shape)
+    near = Centers.of(rng.uniform(-1, 1, (k, ground.d)) * ground.domain.half, ground.domain, scaling)
+    clip = int(rng.choice([1, 2**20, 2**28]))
+    return Example(kind(near, clip, bool(rng.random() < 0.5)), ground)
+
+
 def cube_counts(rng, ground):
     frame = a_frame(rng, ground)
     if ground.stays_sparse and frame.axes is None:
@@ -328,6 +354,9 @@ MAKERS = {
     cells.SecondMoments: lambda rng, ground: squares(rng, ground, cells.SecondMoments),
     cells.Stage: stage,
     cells.Residuals: residuals,
+    closeness.NearestBins: nearest_bins,
+    closeness.Closeness: close,
+    closeness.Shape: lambda rng, ground: close(rng, ground, closeness.Shape),
     cluster_sums.ClusterSums: sums,
     cubes.CubeCounts: cube_counts,
     demand.DemandSize: demand_size,

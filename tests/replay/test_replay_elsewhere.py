@@ -11,7 +11,7 @@ from leaving import fitted
 from neighbours import mixed, odd, people, rows_moved, stairs
 from replaying import replay
 
-from kveil import FederatedKMeans, Ledger, LocalKMeans, StreamKMeans, find_bounds, read
+from kveil import FederatedKMeans, Ledger, LocalKMeans, PrivateKMeans, PrivateKMedian, StreamKMeans, evaluate, find_bounds, read
 from kveil.errors import BoundsNotFound
 from kveil.federate import Party, Policy
 from kveil.federate.kinds import QUESTIONS
@@ -125,6 +125,42 @@ def test_bounds_hide_a_person_with_several_rows():
 
     for pairs in people(mixed(2), odd(2), 3, "add-remove"):
         replay(act, pairs.table, pairs.neighbours, may_raise=(BoundsNotFound,))
+
+
+CENTERS = np.array([[-0.5, -0.5, 0.0], [0.4, 0.5, 0.1], [0.5, -0.5, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("relation", "rule", "model", "k"),
+    [
+        ("add-remove", "pure", PrivateKMeans, 3),
+        ("replace-one", "pure", PrivateKMedian, 3),
+        ("add-remove", "zcdp", PrivateKMeans, 1),
+    ],
+)
+def test_an_evaluation_follows_from_noisy_answers_alone(relation, rule, model, k):
+    release = model(k, epsilon=40.0, bounds=(-1, 1), random_state=1).fit(np.repeat(CENTERS[:k], 200, axis=0)).release_
+
+    def act(table: Any) -> dict[str, Any]:
+        ledger = Ledger.memory("one", 40.0, 1e-6 if rule == "zcdp" else 0.0, relation=relation, rule=rule)
+        found = evaluate(release, table, 40.0 if rule == "pure" else 10.0, ledger=ledger, delta=1e-6)
+        return {**vars(found), "said": str(found), "json": found.to_json()}
+
+    tables = (rows_moved, stairs) if relation == "add-remove" else (rows_moved,)
+    for pairs in (pairs for made in tables for pairs in made(3, relation)):
+        replay(act, pairs.table, pairs.neighbours)
+
+
+def test_an_evaluation_hides_a_person_with_several_rows():
+    release = PrivateKMeans(2, epsilon=40.0, bounds=(-1, 1), random_state=1).fit(np.repeat(CENTERS[:2, :2], 200, axis=0)).release_
+
+    def act(table: Any) -> dict[str, Any]:
+        source = read(table, person=0, max_rows_per_person=3)
+        ledger = Ledger.memory("one", 60.0, relation="add-remove", unit=source.unit)
+        return vars(evaluate(release, source, 60.0, ledger=ledger))
+
+    for pairs in people(mixed(2), odd(2), 3, "add-remove"):
+        replay(act, pairs.table, pairs.neighbours)
 
 
 @pytest.mark.parametrize("protocol", ["grid", "lae", "lma"])
