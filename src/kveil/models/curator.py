@@ -18,6 +18,7 @@ from kveil.kernel.loss import Guarantee, Plan, PrivacyUnit, Relation, guarantee,
 from kveil.methods.base import Facts, Found, Method
 from kveil.methods.task import PRIVATE_INITS, Task, check_budget, check_choice, check_clusters, check_count, check_init
 from kveil.models.clusterer import EuclideanClusterer
+from kveil.models.judging import warn_of_noise, with_verdict
 from kveil.models.paying import open_ledger, public_generator, receipt_of, reserve
 from kveil.release import Release
 from kveil.solve.synopsis import why_left_out
@@ -61,7 +62,9 @@ class CuratorModel(EuclideanClusterer, ABC):
         self._warn_of_widths(method.task.domain, source.names, stacklevel=2)  # not later: as an error it must cost nothing
         with reserve(plan, self.ledger, self.epsilon, self.delta) as ticket, np.errstate(all="ignore"):  # the whole plan is spent
             found = method.run(method.budget.open(source, method.task.domain, ticket), rng)  # rows stay behind the desk
-        return self._keep(found, method.task, source, plan, ticket, {"asked": self.method, "used": used, "why": why})
+        self._keep(found, method.task, source, plan, ticket, {"asked": self.method, "used": used, "why": why})
+        warn_of_noise(self.release_)
+        return self
 
     def guarantee(
         self, n_features: int | None = None, *, unit: PrivacyUnit = PrivacyUnit(), is_sparse: bool = False
@@ -203,7 +206,7 @@ class CuratorModel(EuclideanClusterer, ABC):
             self.feature_names_in_: NDArray[Any] = np.array(source.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        self.release_ = Release(
+        release = Release(
             centers=found.centers,
             weights=found.weights,
             errors=found.errors,
@@ -217,6 +220,7 @@ class CuratorModel(EuclideanClusterer, ABC):
             notes=(*found.notes, *([left_out] if left_out else []), *domain_notes(task.domain, self.scaling, source.names)),
             synopsis=None if left_out else found.synopsis,
         )
+        self.release_ = with_verdict(release)
         return self
 
     def _keep_centers(self, centers: NDArray[Any], task: Any) -> None:

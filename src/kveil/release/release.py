@@ -18,6 +18,7 @@ from kveil.release import answers
 from kveil.release.answers import rows_of
 from kveil.release.card import card
 from kveil.release.document import plain
+from kveil.release.verdict import Verdict, judged
 from kveil.solve.synopsis import Synopsis, UniverseSynopsis, is_finite
 
 
@@ -117,6 +118,14 @@ class Release:
                 "distance to them. Ask the universe: universe.nearest(release.centers)."
             )
         return answers.domain_of(self.parameters, self.n_features)
+
+    def verdict(self) -> Verdict:
+        """Is it any good? "good", "rough" or "noise", with reasons, and intervals for every number of every centre.
+
+        Free: a function of what was released, which needs no rows and no budget. It tells what noise did to the centres, and not
+        whether there are clusters.
+        """
+        return judged(self)
 
     def card(self) -> str:
         """The release as a page of Markdown: what it is, what it promises, how it was made, what not to do with it."""
