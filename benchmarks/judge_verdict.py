@@ -71,7 +71,8 @@ def tables(n_mixtures: int) -> Iterator[tuple[str, Any, int, dict[str, Any]]]:
         elif (places := {"UK": "geo_uk_accidents", "cities": "geo_world_cities", "birch3": "sipu_birch3"}.get(name)) and (
             SHARED / f"{places}.npz"
         ).is_file():
-            rows = np.load(SHARED / f"{places}.npz")["x"].astype(float)
+            file = np.load(SHARED / f"{places}.npz")
+            rows = file["x"].astype(float) if "x" in file else file["lonlat_e6"] / 1e6
             bounds = {"UK": ([-8, 49.5], [2, 61]), "cities": ([-180, -90], [180, 90]), "birch3": (0, 1e6)}[name]
             yield name, rows[np.random.default_rng(0).permutation(len(rows))[:MOST_ROWS]], 20, {"bounds": bounds}
     for seed in range(1000, 1000 + n_mixtures):
