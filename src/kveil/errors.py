@@ -74,6 +74,10 @@ class MissingExtra(KveilError, ImportError):
     """An optional dependency is needed and not installed."""
 
 
+class NoisyResultWarning(UserWarning):
+    """A result that is mostly noise, by its own released values. It was paid for and is kept."""
+
+
 class FewerDistinctPoints(UserWarning):
     """Public points with fewer distinct places than clusters: some centres are copies. Never given in a private path."""
 

@@ -15,6 +15,7 @@ from kveil.cli._options import parse_bounds
 from kveil.space.bounds import check_domain
 from kveil.testing import scripted
 
+BESIDE = ["release.json", "synopsis.npz"]
 ARGUMENTS = ("--k", 3, "--bounds", "0,10", "--random-state", 1)
 
 
@@ -54,10 +55,9 @@ def test_a_fit_says_what_it_saved_and_ends_with_the_guarantee(kveil, csv, tmp_pa
     assert release.features == ("age", "height")
     alone = "No ledger was named, so nobody adds this release to earlier ones."
     note = "Note: bounds: low 0, high 10 in every column"
-    assert (
-        outcome.out == f"3 centres of 2 feature(s) by tree saved at {tmp_path / 'out'}. {alone}\n{note}\n\n{release.guarantee}\n"
-    )
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["card.md", "centers.parquet", "release.json"]
+    saved = f"3 centres of 2 feature(s) by tree saved at {tmp_path / 'out'}. {alone}"
+    assert outcome.out == f"{saved}\n\n{release.verdict()}\n\n{note}\n\n{release.guarantee}\n"
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["card.md", "centers.parquet", *BESIDE]
 
 
 def test_json_is_one_object_that_matches_the_saved_release(kveil, csv, tmp_path):
@@ -70,7 +70,8 @@ def test_json_is_one_object_that_matches_the_saved_release(kveil, csv, tmp_path)
         "centers": release.centers.tolist(),
         "weights": release.weights.tolist(),
         "errors": release.errors.tolist(),
-        "notes": ["bounds: low 0, high 10 in every column"],
+        "verdict": release.verdict().to_dict(),
+        "notes": ["bounds: low 0, high 10 in every column", release.verdict().note],
         "features": ["age", "height"],
         "guarantee": json.loads(release.guarantee.to_json()),
     }
@@ -227,7 +228,7 @@ def test_force_replaces_an_older_release(fitted, kveil, csv, tmp_path):
     _, release = fitted(csv, *ARGUMENTS, "--k", 2, "--force", "--format", "csv")
     assert len(release.centers) == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["card.md", "centers.csv", "release.json"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["card.md", "centers.csv", *BESIDE]
 
 
 def test_force_needs_nothing_to_replace(kveil, csv, tmp_path):
@@ -290,3 +291,14 @@ def test_a_fit_in_a_process_of_its_own_does_the_same(shell, csv, tmp_path):
     outcome = shell("fit", csv, "-o", tmp_path / "out", *ARGUMENTS)
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.endswith(f"\n\n{library.load(tmp_path / 'out').guarantee}\n")
+
+
+def test_a_result_that_is_noise_can_fail_the_command_after_it_was_saved(kveil, csv, tmp_path):
+    quiet = kveil("fit", csv, "-o", tmp_path / "one", *ARGUMENTS, "--fail-on", "noise")
+    assert (quiet.code, "Verdict: noise" in quiet.out) == (0, False)
+    loud = ("--k", 12, "--bounds", "-1000,1000", "--epsilon", 0.01)
+    assert kveil("fit", csv, "-o", tmp_path / "two", *loud).code == 0
+    failed = kveil("fit", csv, "-o", tmp_path / "three", *loud, "--fail-on", "noise")
+    assert (failed.code, "Verdict: noise." in failed.out, failed.err) == (5, True, "")
+    assert kveil("verdict", tmp_path / "three").out == f"{library.load(tmp_path / 'three').verdict()}\n"
+    assert json.loads(kveil("verdict", tmp_path / "three", "--json").out)["word"] == "noise"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kveil import PrivateKMeans
-from kveil.methods.tree.histogram import Histogram
+from kveil.solve.histogram import Histogram
 from kveil.testing import scripted
 
 

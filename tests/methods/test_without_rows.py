@@ -251,6 +251,8 @@ def same(one: Any, other: Any) -> bool:
         return (one.shape, one.dtype, one.tobytes()) == (other.shape, other.dtype, other.tobytes())
     if isinstance(one, tuple | list):
         return len(one) == len(other) and all(map(same, one, other))
+    if hasattr(one, "__dataclass_fields__"):
+        return type(one) is type(other) and same(list(vars(one).values()), list(vars(other).values()))
     return one == other
 
 

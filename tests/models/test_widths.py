@@ -8,7 +8,7 @@ import pytest
 
 import kveil
 from kveil import FederatedKMeans, Ledger, PrivateKMeans, PrivateKMedian, StreamKMeans
-from kveil.errors import InvalidValue, ScaleWarning
+from kveil.errors import InvalidValue, NoisyResultWarning, ScaleWarning
 from kveil.testing import scripted
 from kveil.tuning import KMedian
 
@@ -41,6 +41,7 @@ def test_a_warning_that_is_made_an_error_costs_nothing(model):
     ledger = Ledger.memory("untouched", 5.0, relation="add-remove")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", NoisyResultWarning)  # by released values
         with pytest.raises(ScaleWarning):
             fit(model, ledger=ledger)
     assert ledger.charges() == ()
@@ -53,6 +54,7 @@ def test_a_party_is_asked_nothing_after_a_warning_that_is_made_an_error():
     party = kveil.federate.Party(ROWS, bounds=UNEVEN, name="clinic")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", NoisyResultWarning)  # by released values
         with pytest.raises(ScaleWarning):
             FederatedKMeans(2, epsilon=1.0).fit([party])
     assert party.ledger.charges() == ()
@@ -62,6 +64,7 @@ def test_a_party_is_asked_nothing_after_a_warning_that_is_made_an_error():
 def test_widths_that_differ_by_100_or_less_and_scaled_ones_are_not_worth_a_word(model):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", NoisyResultWarning)  # by released values
         assert not any(
             "scaled" in note for note in fit(model, ROWS[["age"]].assign(b=0.0), bounds=[(0, 1), (-50, 50)]).release_.notes
         )
@@ -72,6 +75,7 @@ def test_widths_that_differ_by_100_or_less_and_scaled_ones_are_not_worth_a_word(
 def test_the_guarantee_before_the_data_warns_of_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", NoisyResultWarning)  # by released values
         PrivateKMeans(2, bounds=UNEVEN).guarantee()
 
 

@@ -13,12 +13,21 @@ from kveil.release.words import code, escaped, printable, sentence
 def test_the_card_tells_what_how_and_what_not_to_do(make):
     card = make().card()
     assert card.startswith("# 2 centres by PrivateKMeans\n")
-    for heading in ("What was protected", "How it was made", "The centres", "Receipt", "Notes", "What not to do with it"):
+    for heading in (
+        "What was protected",
+        "Is it any good?",
+        "How it was made",
+        "The centres",
+        "Receipt",
+        "Notes",
+        "What not to do with it",
+    ):
         assert f"\n## {heading}\n" in card
     assert str(make().guarantee) in card
     assert "Method: lloyd (asked for: auto). Why: the only method so far." in card
     assert "- bounds: low -4, high 4 in every column" in card
-    assert "| 1 | 0.5 | 0.3 | -0 | 0.9 |" in card
+    assert "| 1 | 0.5 ± 0.12 | 0.3 ± 0.12 | -0 ± 0.12 | 0.9 |" in card
+    assert "\nVerdict: rough." in card
     assert "- ledger: clinic" in card
     assert "one centre stayed where it was" in card
     assert "labels" in card
@@ -42,7 +51,7 @@ def test_a_large_table_is_cut_and_says_so(make):
     card = make(centers=np.zeros((25, 14))).card()
     rows = [line for line in card.splitlines() if line.startswith("|")]
     assert len(rows) == 2 + 20
-    assert {line.count("|") for line in rows} == {1 + 1 + 12 + 1 + 1}
+    assert {line.count("|") for line in rows} == {1 + 1 + 12 + 1}
     assert "and 5 more centres, and 2 more features" in card
     assert "more centres" not in make(centers=np.zeros((20, 12))).card()
 

@@ -93,7 +93,7 @@ def test_release_json_holds_what_the_design_says(make, tmp_path):
     document = json.loads((folder / "release.json").read_text(encoding="utf-8"))
     assert list(document) == [
         "schema", "kveil", "created", "kind", "method", "parameters", "features", "centers", "errors", "names", "card",
-        "guarantee", "receipt", "notes", "digest",
+        "synopsis", "guarantee", "receipt", "notes", "digest",
     ]  # fmt: skip
     assert document["schema"] == "kveil.release/1"
     assert document["kveil"] == __version__

@@ -15,7 +15,9 @@ import typer
 
 from kveil.cli._options import parse_bounds, parse_label, parse_labels, parse_numbers, progress_on_terminals
 from kveil.cli.universe import check_graph_options, read_demand
-from kveil.errors import BoundsRequired, InvalidValue, ScaleWarning
+from kveil.errors import BoundsRequired, InvalidValue, NoisyResultWarning, ScaleWarning
+
+MOSTLY_NOISE = 5  # an exit code
 
 
 class Relation(StrEnum):
@@ -30,6 +32,10 @@ class Format(StrEnum):
 
 class Scaling(StrEnum):
     bounds = "bounds"
+
+
+class FailOn(StrEnum):
+    noise = "noise"
 
 
 class Objective(StrEnum):
@@ -90,6 +96,9 @@ def fit(
     format: Annotated[Format, typer.Option(help="of the centres")] = Format.parquet,
     force: Annotated[bool, typer.Option("--force", help="replace an older release at OUT")] = False,
     random_state: Annotated[int | None, typer.Option(min=0, max=2**32 - 1, help="steers public choices, never noise")] = None,
+    fail_on: Annotated[
+        FailOn | None, typer.Option(help="'noise': exit with 5 if the result is mostly noise; it is saved")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Private cluster centres of DATA, saved with their guarantee at OUT."""
@@ -118,10 +127,13 @@ def fit(
         random_state=random_state, **domain,
     )  # fmt: skip
     with progress_on_terminals(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ScaleWarning)  # a note of the release says it
+        warnings.simplefilter("ignore", ScaleWarning)  # notes of the release say both
+        warnings.simplefilter("ignore", NoisyResultWarning)
         model.fit(source)
     model.release_.save(out, format=format.value, overwrite=force)
     typer.echo(json.dumps(summary(model, out)) if as_json else words(model, out))
+    if fail_on is FailOn.noise and model.verdict_.word == "noise":
+        raise typer.Exit(MOSTLY_NOISE)
 
 
 Rows = tuple[Any, dict[str, Any]]  # a source, and the parameters that say where its rows are
@@ -200,6 +212,7 @@ def summary(model: Any, out: Path) -> dict[str, Any]:
         **({} if model.release_.names is None else {"names": list(model.release_.names)}),
         "weights": None if model.cluster_weights_ is None else model.cluster_weights_.tolist(),
         "errors": None if model.cluster_errors_ is None else model.cluster_errors_.tolist(),
+        "verdict": model.verdict_.to_dict(),
         "notes": list(model.release_.notes),
         "features": None if model.release_.features is None else list(model.release_.features),
         "guarantee": json.loads(model.guarantee_.to_json()),
@@ -211,5 +224,5 @@ def words(model: Any, out: Path) -> str:
     what = f"{k} centres of {d} feature(s)" if d else f"{k} centres among {model.universe.n_points} points"
     called = "" if model.release_.names is None else f"\nVertices: {', '.join(model.release_.names)}"
     alone = "" if model.release_.receipt["ledger"] else " No ledger was named, so nobody adds this release to earlier ones."
-    notes = "".join(f"\nNote: {note}" for note in model.release_.notes)
-    return f"{what} by {model.method_} saved at {out}.{alone}{called}{notes}\n\n{model.guarantee_}"
+    notes = "".join(f"\nNote: {note}" for note in model.release_.notes if note != model.verdict_.note)
+    return f"{what} by {model.method_} saved at {out}.{alone}{called}\n\n{model.verdict_}\n{notes}\n\n{model.guarantee_}"

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from kveil._version import __version__
-from kveil.cli import collect, demo, evaluate, federate, fit, guarantee, ledger, reproduce
+from kveil.cli import collect, demo, evaluate, federate, fit, guarantee, ledger, reproduce, verdict
 from kveil.errors import BudgetError, KveilError
 
 # Tracebacks with local variables would print rows.
@@ -36,6 +36,7 @@ def door(version: Annotated[bool, typer.Option("--version", help="show the versi
 app.command("fit")(fit.fit)
 app.command("demo")(demo.demo)
 app.command("guarantee")(guarantee.guarantee)
+app.command("verdict")(verdict.verdict)
 app.command("evaluate")(evaluate.evaluate)
 app.add_typer(ledger.app, name="ledger", help="Budgets that several fits draw on.")
 app.add_typer(federate.app, name="federate", help="Centres of rows that several parties hold and keep to themselves.")

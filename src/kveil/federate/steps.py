@@ -87,4 +87,4 @@ class Steps(ABC):
         if self.law is not None:
             codes = Centers(whole_steps(before.centers, reach).astype(np.float64), None)
             radius = quantile(self.desk, Lengths.binned(frame, reach, codes), MIDMOST, of_spread.budget, float(reach), reach)
-        return step(self.desk, frame, before, radius, *split(of_stats), least=STANDS_OUT)
+        return step(self.desk, frame, before, radius, *split(of_stats), least=STANDS_OUT)[0]

@@ -12,6 +12,7 @@ from kveil.arrays import Floats
 from kveil.desk.fixed import Fixed
 from kveil.desk.pool import Pool
 from kveil.errors import InvalidValue
+from kveil.solve.synopsis import Synopsis, UniverseSynopsis
 
 WIDEST = 2.0**49  # deviation of noise, in grid steps; the vault refuses wider noise, and that would be in the middle of a fit
 
@@ -30,6 +31,7 @@ class Found:
     notes: tuple[str, ...] = ()
     errors: Floats | None = None
     names: tuple[str, ...] | None = None  # of centres that are points of a universe
+    synopsis: Synopsis | UniverseSynopsis | None = None  # what else it released, for questions that come later
 
 
 class Facts(NamedTuple):

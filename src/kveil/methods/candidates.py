@@ -23,6 +23,7 @@ from kveil.questions.cells import TOP, Residuals
 from kveil.questions.frame import Frame, clipped
 from kveil.questions.swaps import SetCosts
 from kveil.solve.shrink import shrunk, within
+from kveil.solve.synopsis import Step, of_steps
 from kveil.space.euclidean import Centers, clip
 from kveil.tuning import Candidates as CandidatesTuning
 
@@ -33,11 +34,13 @@ LEAST_UNITS, WIDEST = 2**10, 2.0**49  # of a ledger's units a draw, or shares ar
 
 
 class Trial(NamedTuple):
-    """Centres (k, d) in steps from the centre of the domain, noisy sizes, and the standard error of each centre. Public."""
+    """Centres (k, d) in steps from the centre of the domain, noisy sizes, the standard error of each centre, and the deviation of
+    a size. Public."""
 
     centers: Floats
     sizes: Floats
     errors: Floats
+    deviation: float
 
 
 class Candidates:
@@ -87,8 +90,14 @@ class Candidates:
             trials.append(self._recovered(desk, projected, rest))
         best = trials[0] if n_trials == 1 else trials[self._best(desk, frame, trials)]
         unit = frame.unit(task.domain)
-        errors = np.minimum(best.errors, frame.radius) * np.sqrt(np.mean(np.square(unit)))
-        return Found(clip(task.domain, task.domain.center + best.centers * unit), shares(best.sizes), errors=errors)
+        reached = np.minimum(best.errors, frame.radius)
+        length = 1 / task.domain.top if task.scaling == "bounds" else float(task.domain.step.max())
+        step = Step(best.sizes, best.deviation, reached * length)
+        rows = float(np.maximum(best.sizes, 0.0).sum()), best.deviation * len(best.sizes) ** 0.5
+        return Found(
+            clip(task.domain, task.domain.center + best.centers * unit), shares(best.sizes),
+            errors=reached * np.sqrt(np.mean(np.square(unit))), synopsis=of_steps(task.domain.n_columns, (step,), *rows),
+        )  # fmt: skip
 
     def _recovered(self, desk: Curator, found: Projected, share: float) -> Trial:
         """Noisy means, in all columns, of the rows whose projection is nearest to each found centre."""
@@ -101,7 +110,7 @@ class Candidates:
         variance = desk.spread(d, float(frame.radius), share - of_sizes)
         weak = sizes < max(2 * deviation, 0.5)
         errors = np.where(weak, frame.radius, np.sqrt(variance) / np.maximum(sizes, 1.0))
-        return Trial(means(sizes, sums, variance, weak, frame.radius), sizes, errors)
+        return Trial(means(sizes, sums, variance, weak, frame.radius), sizes, errors, deviation)
 
     def _best(self, desk: Curator, frame: Frame, trials: list[Trial]) -> int:
         """Which trial has a low cost, in all columns; its centres lie in the ball, so a row adds at most `Loss.highest`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from kveil.progress import step as progress
 from kveil.questions.cells import GridCells
 from kveil.questions.cluster_sums import ClusterSums
 from kveil.solve.sizing import wanted_cells
+from kveil.solve.synopsis import Step, Synopsis, of_steps
 from kveil.solve.wkmeans import thorough_kmeans
 from kveil.space.euclidean import clip, farthest
 from kveil.tuning import Grid as GridTuning
@@ -68,13 +70,17 @@ class UniformGrid:
         loss = float(desk.total) * share
         per_axis = cells_per_axis(n, 2 * np.sqrt(loss) if desk.kind == "zcdp" else loss, d)
         ((counts, deviation),) = desk.ask(GridCells(task.domain.top, per_axis), share)  # public, charged
+        told = (n, desk.deviation(OF_ROWS)) if task.expected_rows is None else (counts.sum(), deviation * np.sqrt(len(counts)))
         least = 2 * deviation * np.sqrt(max(1.0, np.log(len(counts)) / 3))
         kept = np.flatnonzero(counts >= max(least, 0.5))
         unknown = np.full(task.n_clusters, farthest(task.domain))  # the error of a centre without cells
         if not len(kept):
-            return Found(np.tile(task.domain.center, (task.n_clusters, 1)), shares(np.zeros(task.n_clusters)), errors=unknown)
+            found = np.tile(task.domain.center, (task.n_clusters, 1)), shares(np.zeros(task.n_clusters))
+            return Found(*found, errors=unknown, synopsis=of_steps(d, (), *told))
         unit = task.domain.half if task.scaling == "bounds" else np.ones(d)
         points = cell_middles(kept, per_axis, d) * task.domain.half / unit
+        half, places = np.tile(task.domain.half / per_axis, (len(kept), 1)), task.domain.center + points * unit
+        synopsis = Synopsis("cells", places, counts[kept], np.ones(len(kept), dtype=bool), half, deviation, *told)
         centers = thorough_kmeans(points, counts[kept], task.n_clusters, rng)
         owner = ((points[:, None, :] - centers[None]) ** 2).sum(axis=2).argmin(axis=1)
         weights = np.bincount(owner, counts[kept], minlength=task.n_clusters).astype(np.float64)
@@ -84,7 +90,8 @@ class UniformGrid:
         arms = np.bincount(owner, noise**2 * (((points - centers[owner]) * unit) ** 2).sum(axis=1), minlength=task.n_clusters)
         errors = np.where(weights > 0, np.sqrt(arms) / np.maximum(weights, 1.0), unknown)
         errors = np.minimum(errors, unknown)
-        return Found(clip(task.domain, task.domain.center + centers * unit), shares(weights), errors=errors)
+        places = clip(task.domain, task.domain.center + centers * unit)
+        return Found(places, shares(weights), errors=errors, synopsis=synopsis)
 
     def _step(self, desk: Curator, found: Found) -> Found:
         """One DP-Lloyd step from the grid's centres, with what is left of the budget; a weak cluster stays where it was."""
@@ -99,9 +106,13 @@ class UniformGrid:
         weak = counts < max(1.0, 2 * desk.deviation(of_counts))
         centers = np.where(weak[:, None], found.centers, means(counts, sums, domain))
         deviation = np.sqrt(desk.spread(domain.n_columns, domain.l2_sensitivity, of_sums) / domain.n_columns)
-        errors = mean_errors(centers, counts, desk.deviation(of_counts), deviation, domain)
-        errors = np.where(weak, found.errors, np.minimum(errors, farthest(domain)))
-        return Found(centers, shares(counts), errors=errors)
+        noise = (centers, counts, desk.deviation(of_counts), deviation, domain)
+        errors = np.where(weak, found.errors, np.minimum(mean_errors(*noise), farthest(domain)))
+        unit = domain.half if self.task.scaling == "bounds" else 1.0
+        apart = np.where(weak, farthest(domain, unit), np.minimum(mean_errors(*noise, unit), farthest(domain, unit)))
+        step = Step(counts, desk.deviation(of_counts), apart, found.centers, centers - found.centers)
+        assert isinstance(found.synopsis, Synopsis)
+        return Found(centers, shares(counts), errors=errors, synopsis=replace(found.synopsis, steps=(step,)))
 
 
 def cells_per_axis(n: float, epsilon: float, d: int) -> int:

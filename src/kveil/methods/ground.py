@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from kveil.desk.base import Curator
 from kveil.methods.base import Found
 from kveil.methods.task import Task
 from kveil.questions.frame import Frame
+from kveil.solve.synopsis import Synopsis
 from kveil.space.euclidean import clip
 
 
@@ -31,12 +33,22 @@ class Ground:
         domain = self.task.domain
         return 1 / domain.top if self.task.scaling == "bounds" else float(domain.step.max())
 
-    def found(self, centers: Floats, weights: Floats, errors: Floats, notes: tuple[str, ...] = ()) -> Found:
+    @property
+    def unit(self) -> Any:
+        """Of a step, in the units of the columns: one for all, or one per column where each has its own."""
+        return self.whole.unit(self.task.domain)
+
+    def positions(self, points: Floats) -> Floats:
+        """Points, in steps from the centre of the domain, in the units of the columns."""
+        return np.asarray(self.task.domain.center + points * self.unit)
+
+    def found(
+        self, centers: Floats, weights: Floats, errors: Floats, notes: tuple[str, ...] = (), synopsis: Synopsis | None = None
+    ) -> Found:
         """Centres in the units of the data."""
-        domain = self.task.domain
-        unit = self.whole.unit(domain)
-        length = float(np.sqrt(np.mean(np.square(unit))))  # of a step; exact unless columns are scaled apart
-        return Found(clip(domain, domain.center + centers * unit), weights, notes, np.minimum(errors, self.reach) * length)
+        length = float(np.sqrt(np.mean(np.square(self.unit))))  # of a step; exact unless columns are scaled apart
+        places = clip(self.task.domain, self.positions(centers))
+        return Found(places, weights, notes, np.minimum(errors, self.reach) * length, synopsis=synopsis)
 
     def frame(self, middle: Floats | None = None, radius: float | None = None) -> Frame:
         """Rows about a released middle, clipped to a released radius; by default the whole domain."""

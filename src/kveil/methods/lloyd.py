@@ -21,6 +21,7 @@ from kveil.methods.task import Task, check_choice
 from kveil.progress import step as progress
 from kveil.questions.base import Part
 from kveil.questions.cluster_sums import ClusterSums, sums_in
+from kveil.solve.synopsis import Step, of_steps
 from kveil.space.euclidean import Domain, clip, farthest
 from kveil.tuning import Lloyd as LloydTuning
 
@@ -68,17 +69,23 @@ class Lloyd:
         centers = start(task, rng) if self.start is None else self.start.find(desk, rng)  # (k, d)  public
         unknown = farthest(task.domain)  # the error of a centre that no row has moved
         counts, errors = np.zeros(task.n_clusters), np.full(task.n_clusters, unknown)
+        deviation, unit, steps = 0.0, task.domain.half if task.scaling == "bounds" else 1.0, list[Step]()
+        apart = np.full(task.n_clusters, farthest(task.domain, unit))  # the same errors in the distance of the model
         for step in range(1, self.n_steps + 1):  # fixed before the data is seen
             progress("Lloyd step", step, self.n_steps)
             question = ClusterSums.of(centers, task.domain, task.scaling, by_coordinates=task.tuning.noise == "coordinates")
             (counts, deviation), (sums, _) = desk.ask(question, *self.budgets)  # (k,), (k, d)  public, charged
             weak = counts < max(1.0, 2 * deviation)  # it stays where it is: its mean would be noise over noise
-            centers = np.where(weak[:, None], centers, means(counts, sums, task.domain))
-            errors = np.where(weak, errors, mean_errors(centers, counts, deviation, self.sum_deviation, task.domain))
+            before, centers = centers, np.where(weak[:, None], centers, means(counts, sums, task.domain))
+            noise = (centers, counts, deviation, self.sum_deviation, task.domain)
+            errors, apart = (np.where(weak, own, mean_errors(*noise, of)) for own, of in ((errors, 1.0), (apart, unit)))
+            steps.append(Step(counts, deviation, np.minimum(apart, farthest(task.domain, unit)), before, centers - before))
             if step < self.n_steps and task.tuning.reseed:
                 centers = reseeded(centers, np.where(weak, 0.0, counts), task.domain, rng)
-                errors = np.where(weak, unknown, errors)
-        return Found(centers, shares(counts), errors=np.minimum(errors, unknown))
+                errors, apart = np.where(weak, unknown, errors), np.where(weak, farthest(task.domain, unit), apart)
+        rows = float(np.maximum(counts, 0.0).sum()), deviation * sqrt(len(counts))
+        synopsis = of_steps(task.domain.n_columns, tuple(steps), *rows)
+        return Found(centers, shares(counts), errors=np.minimum(errors, unknown), synopsis=synopsis)
 
 
 def _parts(task: Task) -> tuple[Part, Part]:
@@ -112,10 +119,15 @@ def means(counts: Floats, sums: Floats, domain: Domain) -> Floats:
     return clip(domain, domain.decode(sums / np.maximum(counts, 1.0)[:, None]))
 
 
-def mean_errors(centers: Floats, counts: Floats, count_deviation: float, sum_deviation: float, domain: Domain) -> Floats:
-    """Standard errors of noisy means, to first order: noise in the sum, and in the count, which moves a mean along itself."""
-    along = count_deviation * np.linalg.norm(centers - domain.center, axis=1)
-    across = sum_deviation * np.linalg.norm(domain.step)
+def mean_errors(
+    centers: Floats, counts: Floats, count_deviation: float, sum_deviation: float, domain: Domain, unit: Floats | float = 1.0
+) -> Floats:
+    """Standard errors of noisy means, to first order: noise in the sum, and in the count, which moves a mean along itself.
+
+    unit: what counts as 1 in every column; the half-widths of the bounds where columns are scaled.
+    """
+    along = count_deviation * np.linalg.norm((centers - domain.center) / unit, axis=1)
+    across = sum_deviation * np.linalg.norm(domain.step / unit)
     return np.asarray(np.hypot(across, along) / np.maximum(counts, 1.0))
 
 

@@ -39,4 +39,4 @@ class Mean:
         found = self._step.run(desk, rng)
         k = self.task.n_clusters
         errors = None if found.errors is None else np.tile(found.errors, k)
-        return Found(np.tile(found.centers, (k, 1)), np.full(k, 1 / k), errors=errors)
+        return Found(np.tile(found.centers, (k, 1)), np.full(k, 1 / k), errors=errors, synopsis=found.synopsis)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from kveil.arrays import Floats
 from kveil.errors import InvalidValue, ScaleWarning
 from kveil.kernel.grid import Ball, Box
+from kveil.release import Release
 from kveil.release.answers import distances, labels
+from kveil.release.verdict import Verdict
 from kveil.source import Source, read
 from kveil.space.euclidean import Scaling
 from kveil.space.widths import uneven
@@ -52,6 +54,17 @@ class EuclideanClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
         bounds, so such a score compares with others of the same bounds only. It is a sum over rows, not an average.
         """
         return -float(sum((self._nearest(rows) ** 2).sum() for rows in self._rows(X)))
+
+    @property
+    def verdict_(self) -> Verdict:
+        """What the noise did to the result: good, rough or noise. May be shared."""
+        check_is_fitted(self, "release_")
+        return cast(Release, self.release_).verdict()  # a property of some models
+
+    @property
+    def cluster_column_errors_(self) -> Floats | None:
+        """(k, d) standard error of every number of every centre, in the unit of its column; None if not known. May be shared."""
+        return self.verdict_.column_errors
 
     def _warn_of_widths(self, domain: Any, names: tuple[str, ...] | None, stacklevel: int) -> None:
         """Say so if one column decides every distance: by public widths, before anything is charged."""

@@ -18,8 +18,10 @@ from kveil.kernel.loss import Guarantee, Plan, PrivacyUnit, Relation, guarantee,
 from kveil.methods.base import Facts, Found, Method
 from kveil.methods.task import PRIVATE_INITS, Task, check_budget, check_choice, check_clusters, check_count, check_init
 from kveil.models.clusterer import EuclideanClusterer
+from kveil.models.judging import warn_of_noise, with_verdict
 from kveil.models.paying import open_ledger, public_generator, receipt_of, reserve
 from kveil.release import Release
+from kveil.solve.synopsis import why_left_out
 from kveil.source import Source
 from kveil.space.bounds import check_domain, domain_width
 from kveil.space.widths import domain_notes
@@ -60,7 +62,9 @@ class CuratorModel(EuclideanClusterer, ABC):
         self._warn_of_widths(method.task.domain, source.names, stacklevel=2)  # not later: as an error it must cost nothing
         with reserve(plan, self.ledger, self.epsilon, self.delta) as ticket, np.errstate(all="ignore"):  # the whole plan is spent
             found = method.run(method.budget.open(source, method.task.domain, ticket), rng)  # rows stay behind the desk
-        return self._keep(found, method.task, source, plan, ticket, {"asked": self.method, "used": used, "why": why})
+        self._keep(found, method.task, source, plan, ticket, {"asked": self.method, "used": used, "why": why})
+        warn_of_noise(self.release_)
+        return self
 
     def guarantee(
         self, n_features: int | None = None, *, unit: PrivacyUnit = PrivacyUnit(), is_sparse: bool = False
@@ -194,6 +198,7 @@ class CuratorModel(EuclideanClusterer, ABC):
             self.guarantee_ = guarantee(
                 plan, trust="curator", receipts=ticket.receipts, reasons=ticket.reasons, assumptions=self._assumptions()
             )
+        left_out = None if found.synopsis is None else why_left_out(found.synopsis)
         self._keep_centers(found.centers, task)
         self.cluster_weights_, self.cluster_errors_ = found.weights, found.errors
         self.method_, self.n_features_in_, self._domain = method["used"], source.n_columns, task.domain
@@ -201,7 +206,7 @@ class CuratorModel(EuclideanClusterer, ABC):
             self.feature_names_in_: NDArray[Any] = np.array(source.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        self.release_ = Release(
+        release = Release(
             centers=found.centers,
             weights=found.weights,
             errors=found.errors,
@@ -212,8 +217,10 @@ class CuratorModel(EuclideanClusterer, ABC):
             kind=type(self).__name__,
             method=method,
             parameters=task.public(),
-            notes=(*found.notes, *domain_notes(task.domain, self.scaling, source.names)),
+            notes=(*found.notes, *([left_out] if left_out else []), *domain_notes(task.domain, self.scaling, source.names)),
+            synopsis=None if left_out else found.synopsis,
         )
+        self.release_ = with_verdict(release)
         return self
 
     def _keep_centers(self, centers: NDArray[Any], task: Any) -> None:

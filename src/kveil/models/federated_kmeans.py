@@ -26,6 +26,7 @@ from kveil.kernel.loss import Guarantee, PrivacyUnit
 from kveil.methods.base import shares
 from kveil.methods.task import check_budget, check_choice, check_clusters, check_count
 from kveil.models.clusterer import EuclideanClusterer
+from kveil.models.judging import warn_of_noise, with_verdict
 from kveil.models.paying import public_generator
 from kveil.release import Release
 from kveil.release.words import printable
@@ -256,7 +257,7 @@ class FederatedKMeans(EuclideanClusterer):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         told = [f"party {name}: receipt {receipt}" for name, receipt in receipts.items()]
-        self.release_ = Release(
+        release = Release(
             centers=self.cluster_centers_,
             weights=self.cluster_weights_,
             errors=self.cluster_errors_,
@@ -275,6 +276,8 @@ class FederatedKMeans(EuclideanClusterer):
             },
             notes=(*coordinator.notes, *domain_notes(layout.domain, None, names), *told),
         )  # fmt: skip
+        self.release_ = with_verdict(release)
+        warn_of_noise(self.release_, stacklevel=3)
         return self
 
 

@@ -23,6 +23,7 @@ from kveil.kernel.loss import MOST_LOCAL_EPSILON, Charge, Guarantee, Plan, Priva
 from kveil.methods.base import shares
 from kveil.methods.task import check_budget, check_choice, check_clusters
 from kveil.models.clusterer import EuclideanClusterer
+from kveil.models.judging import warn_of_noise, with_verdict
 from kveil.models.paying import public_generator
 from kveil.release import Release
 from kveil.source import Source, read
@@ -159,7 +160,7 @@ class LocalKMeans(EuclideanClusterer):
             del self.feature_names_in_
         filling = (f"{outcome.padded} of the centres are mere filling",) if outcome.padded else ()
         is_secure = bool(found.receipts) and all(receipt.secure for receipt in found.receipts)
-        self.release_ = Release(
+        release = Release(
             centers=self.cluster_centers_,
             weights=self.cluster_weights_,
             errors=self.cluster_errors_,
@@ -178,6 +179,8 @@ class LocalKMeans(EuclideanClusterer):
             },
             notes=("a simulation: one process held all rows", *forecast.warnings, *outcome.notes, *filling),
         )
+        self.release_ = with_verdict(release)
+        warn_of_noise(self.release_, stacklevel=3)
         return self
 
     def __sklearn_tags__(self) -> Any:

@@ -62,8 +62,9 @@ class PrivateKMeans(CuratorModel):
     random_state: steers public choices (the start) only. Private noise takes no seed.
 
     May be shared after fit: `cluster_centers_`, `cluster_weights_` (noisy shares; None for "sample-aggregate"),
-    `cluster_errors_` (standard errors), `method_`, `guarantee_`, `release_`,
-    `n_features_in_`, `feature_names_in_`. Not private, and kept nowhere: what predict, transform and score return.
+    `cluster_errors_` (standard errors), `cluster_column_errors_` (the same by column), `verdict_` (is it any good?), `method_`,
+    `guarantee_`, `release_`, `n_features_in_`, `feature_names_in_`. Not private, and kept nowhere: what predict,
+    transform and score return.
 
     Private:      the rows and, under add-remove, their number.  Public: all parameters and the columns.
     Neighbours:   tables that differ by one record (or one person: `kveil.read(X, person=...)`), added, removed or replaced.

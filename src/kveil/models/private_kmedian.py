@@ -72,8 +72,9 @@ class PrivateKMedian(CuratorModel):
     random_state: steers public choices only. Private noise takes no seed.
 
     May be shared after fit: `cluster_centers_` (with a universe only if its points have coordinates), `center_indices_` (with a
-    universe), `cluster_weights_` (noisy shares, if released), `cluster_errors_`, `method_`, `guarantee_`, `release_`,
-    `n_features_in_`, `feature_names_in_`. Not private, and kept nowhere: what predict, transform and score return.
+    universe), `cluster_weights_` (noisy shares, if released), `cluster_errors_`, `cluster_column_errors_`, `verdict_`, `method_`,
+    `guarantee_`, `release_`, `n_features_in_`, `feature_names_in_`. Not private, and kept nowhere: what predict,
+    transform and score return.
 
     Private:      the rows and, under add-remove, their number.  Public: all parameters, the columns and the universe.
     Neighbours:   tables that differ by one record (or one person: `kveil.read(X, person=...)`), added, removed or replaced.

@@ -17,6 +17,7 @@ from kveil.kernel.grid import Box
 from kveil.kernel.ledger import Ledger
 from kveil.kernel.loss import Guarantee, PrivacyUnit, no_guarantee
 from kveil.methods.task import check_budget, check_clusters, check_count
+from kveil.models.judging import warn_of_noise
 from kveil.models.paying import is_one_budget, public_generator
 from kveil.models.stream_file import parameters_of, restore, to_document
 from kveil.models.stream_release import Released, centers_of, pool_of, promised, released
@@ -128,6 +129,7 @@ class StreamKMeans(StreamClusterer):
         flow.n_released += 1
         if not go_on:
             self._flow: Flow | None = None
+        warn_of_noise(self._released.release)
         return self
 
     def merge(self, other: StreamKMeans) -> Self:

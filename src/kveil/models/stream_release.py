@@ -18,6 +18,7 @@ from kveil.kernel.ledger import UNIT
 from kveil.kernel.loss import Guarantee, PrivacyUnit, guarantee, no_guarantee
 from kveil.methods.base import check_width, shares
 from kveil.methods.leaves import FEW, LENGTH, LeafReading
+from kveil.models.judging import with_verdict
 from kveil.models.paying import open_ledger, receipt_of, reserve
 from kveil.release import Release
 from kveil.solve.wkmeans import thorough_kmeans
@@ -107,4 +108,4 @@ def released(flow: Flow, pool: Pool, n_clusters: int, rng: np.random.Generator, 
         method={"asked": "auto", "used": "leaves", "why": "a stream keeps a linear summary of public cells"},
         parameters=parameters, notes=(*earlier(flow), *domain_notes(domain, None, flow.names)),
     )  # fmt: skip
-    return Released(centers, weights, errors, release, domain)
+    return Released(centers, weights, errors, with_verdict(release), domain)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS, MOST_COLUMNS, MOST_TEXT = 20, 12, 160
 
-ERROR = "standard error of a centre: the root mean squared length of the noise in it"
+ERROR = "standard error of a number: the noise in it, in the unit of its column"
 
 NOT_TO_DO = (
     "Do not publish labels. The nearest centre of a row is a function of that row, so labels and distances are not private.",
@@ -32,11 +32,14 @@ NOT_TO_DO = (
 
 def card(release: Release) -> str:
     """The page, from the release alone."""
-    notes = [note for note in release.notes if note != f"bounds: {_bounds(release)}"]  # its parameters say that already
+    said = (f"bounds: {_bounds(release)}", release.verdict().note)  # other parts of the card say that already
+    notes = [note for note in release.notes if note not in said]
     parts = [
         f"# {len(release.centers)} {_plural(len(release.centers), 'centre')} by {escaped(release.kind)}",
         _warning(release),
         _what(release),
+        "## Is it any good?",
+        "\n".join(_line(line) for line in str(release.verdict()).splitlines()),
         "## What was protected",
         "\n".join(_line(line) for line in str(release.guarantee).splitlines()),
         "## How it was made",
@@ -110,13 +113,15 @@ def _table(release: Release) -> str:
     shown = names[:MOST_COLUMNS]
     rows = release.centers.reshape(len(release.centers), -1)[:MOST_ROWS, : len(shown)]
     header = ["", *(escaped(printable(name, 40)) for name in shown)] + ([escaped(weight)] if weight else [])
-    header += [] if release.errors is None else ["±"]
     header += [] if release.names is None else ["name"]
-    lines = [_cells(header), _cells(["---:"] * len(header))]
+    lines, errors = [_cells(header), _cells(["---:"] * len(header))], release.verdict().column_errors
     for place, row in enumerate(rows):
-        own = [f"{column[place]:.4g}" for column in (release.weights, release.errors) if column is not None]
+        own = [] if release.weights is None else [f"{release.weights[place]:.4g}"]
         own += [] if release.names is None else [escaped(printable(release.names[place], 40))]
-        lines.append(_cells([str(place), *(f"{value:.6g}" if release.n_features else str(value) for value in row), *own]))
+        told = [f"{value:.6g}" if release.n_features else str(value) for value in row]
+        if errors is not None:
+            told = [f"{value} ± {error:.2g}" for value, error in zip(told, errors[place], strict=False)]
+        lines.append(_cells([str(place), *told, *own]))
     more = [
         f"and {left} more {_plural(left, what)}"
         for left, what in ((len(release.centers) - len(rows), "centre"), (len(names) - len(shown), "feature"))

@@ -22,7 +22,7 @@ from kveil.release.table import FILES, column_names
 if TYPE_CHECKING:
     from kveil.release.release import Release
 
-SCHEMA, CARD = "kveil.release/1", "card.md"
+SCHEMA, CARD, SYNOPSIS = "kveil.release/1", "card.md", "synopsis.npz"
 LARGEST_TABLE = 256 * 2**20  # bytes, on disk and in memory
 DEEPEST = 32  # nesting of parameters and notes
 
@@ -32,7 +32,7 @@ KEYS: dict[str, tuple[type, ...]] = {
 }  # fmt: skip
 
 
-def write_document(release: Release, table_file: str, table: bytes, card: bytes) -> bytes:
+def write_document(release: Release, table_file: str, table: bytes, card: bytes, synopsis: bytes | None = None) -> bytes:
     """The JSON that describes a release and the files beside it."""
     document = {
         "schema": SCHEMA,
@@ -51,6 +51,7 @@ def write_document(release: Release, table_file: str, table: bytes, card: bytes)
         "errors": None if release.errors is None else release.errors.tolist(),
         "names": None if release.names is None else list(release.names),
         "card": {"file": CARD, "sha256": digest(card)},
+        "synopsis": None if synopsis is None else {"file": SYNOPSIS, "sha256": digest(synopsis)},
         "guarantee": json.loads(release.guarantee.to_json()),
         "receipt": release.receipt,
         "notes": list(release.notes),
@@ -120,11 +121,14 @@ def _check_files(document: dict[str, Any]) -> None:
 
 
 def _check_later_keys(document: dict[str, Any]) -> None:
-    """Errors and names came later than the schema, so a release may have none."""
+    """Errors, names and the synopsis came later than the schema, so a release may have none."""
     for key, kind, what in (("errors", float, "numbers"), ("names", str, "texts")):
         given = document.setdefault(key, None)
         if given is not None and not (isinstance(given, list) and all(type(entry) is kind for entry in given)):
             raise damaged(f'"{key}" is not a list of {what}')
+    synopsis = document.setdefault("synopsis", None)
+    if synopsis is not None and not (isinstance(synopsis, dict) and synopsis.get("file") == SYNOPSIS):
+        raise damaged('"synopsis" does not name the file of a synopsis')
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

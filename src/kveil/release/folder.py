@@ -1,4 +1,4 @@
-"""A release as a folder: centers.parquet (or .csv), card.md, and release.json, which vouches for both."""
+"""A release as a folder: centers.parquet (or .csv), synopsis.npz, card.md, and release.json, which vouches for all of them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import numpy as np
 
 from kveil.canonical import digest
 from kveil.errors import InvalidValue, KveilError, ReleaseError
-from kveil.release.document import CARD, LARGEST_TABLE, parse, read_document, schema_of, write_document
+from kveil.release.document import CARD, LARGEST_TABLE, SYNOPSIS, parse, read_document, schema_of, write_document
 from kveil.release.place import damaged, put_folder, read_file
 from kveil.release.release import Release
+from kveil.release.synopsis_file import read_synopsis, write_synopsis
 from kveil.release.table import FILES, column_names, read_table, write_table
+from kveil.solve.synopsis import LARGEST
 
 DOCUMENT = "release.json"
 LARGEST_JSON = 16 * 2**20
@@ -54,7 +56,8 @@ def load(path: str | PathLike[str]) -> Release:
     document = read_document(read_file(folder / DOCUMENT, LARGEST_JSON))
     table = _verified(folder, document["centers"], LARGEST_TABLE)
     _verified(folder, document["card"], LARGEST_JSON)
-    return _rebuilt(document, table)
+    entry = document["synopsis"]
+    return _rebuilt(document, table, None if entry is None else _verified(folder, entry, LARGEST))
 
 
 def pack(release: Release, format: str) -> dict[str, bytes]:
@@ -62,7 +65,9 @@ def pack(release: Release, format: str) -> dict[str, bytes]:
     files: dict[str, bytes] | None = None
     try:
         table, card = write_table(release, format), release.card().encode()
-        files = {FILES[format]: table, CARD: card, DOCUMENT: write_document(release, FILES[format], table, card)}
+        synopsis = None if release.synopsis is None else write_synopsis(release.synopsis)
+        files = {FILES[format]: table, CARD: card} | ({} if synopsis is None else {SYNOPSIS: synopsis})
+        files[DOCUMENT] = write_document(release, FILES[format], table, card, synopsis)
     except UnicodeEncodeError:
         files = None
     if files is None:
@@ -81,7 +86,7 @@ def pack(release: Release, format: str) -> dict[str, bytes]:
 def files_of(path: str | PathLike[str]) -> set[str]:
     """The names of the files that make up the release at `path`: those that release.json vouches for, and itself."""
     document = read_document(read_file(Path(path) / DOCUMENT, LARGEST_JSON))
-    return {DOCUMENT, document["centers"]["file"], document["card"]["file"]}
+    return {DOCUMENT} | {document[part]["file"] for part in ("centers", "card", "synopsis") if document[part] is not None}
 
 
 def check_replaceable(place: Path) -> None:
@@ -91,7 +96,7 @@ def check_replaceable(place: Path) -> None:
             f'"{place}" is not a kveil release, so overwrite=True does not touch it: deleting it might destroy something else. '
             "Choose another path, or remove it yourself."
         )
-    others = sorted(set(os.listdir(place)) - {*FILES.values(), CARD, DOCUMENT})
+    others = sorted(set(os.listdir(place)) - {*FILES.values(), CARD, SYNOPSIS, DOCUMENT})
     if others:
         raise ReleaseError(
             f'the release at "{place}" shares its folder with other files, such as "{others[0]}", and overwriting would delete '
@@ -113,7 +118,7 @@ def _verified(folder: Path, entry: dict[str, Any], largest: int) -> bytes:
     return data
 
 
-def _rebuilt(document: dict[str, Any], table: bytes) -> Release:
+def _rebuilt(document: dict[str, Any], table: bytes, synopsis: bytes | None) -> Release:
     centers = document["centers"]
     shape, names = tuple(centers["shape"]), tuple(centers["columns"])
     columns = read_table(table, centers["file"], names, shape)
@@ -121,6 +126,7 @@ def _rebuilt(document: dict[str, Any], table: bytes) -> Release:
     release = Release(
         centers=columns[0] if len(shape) == 1 else np.stack(columns[:width], axis=1),
         weights=columns[width] if len(columns) > width else None,
+        synopsis=None if synopsis is None else read_synopsis(synopsis),
         **{key: document[key] for key in SAID},
     )
     if column_names(release) != names:

@@ -18,6 +18,8 @@ from kveil.release import answers
 from kveil.release.answers import rows_of
 from kveil.release.card import card
 from kveil.release.document import plain
+from kveil.release.verdict import Verdict, judged
+from kveil.solve.synopsis import Synopsis, UniverseSynopsis, is_finite
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,6 +36,7 @@ class Release:
     receipt: {token, ledger, charges, secure}: the reservation that paid for it, on which ledger, by how many draws, and
         whether the noise came from the operating system.
     kind, method, parameters, notes: how it was made, from public facts alone.
+    synopsis: what else the fit released (cells, distances, steps), for questions that come later; None if it kept nothing.
 
     `predict` and `transform` answer whoever holds rows. Their answers are functions of those rows and not private.
 
@@ -61,6 +64,7 @@ class Release:
     notes: tuple[str, ...] = ()
     errors: NDArray[np.float64] | None = None
     names: tuple[str, ...] | None = None
+    synopsis: Synopsis | UniverseSynopsis | None = None
 
     def __post_init__(self) -> None:
         keep = object.__setattr__  # frozen for everyone else
@@ -73,6 +77,7 @@ class Release:
         keep(self, "method", _fields("method", self.method, METHOD))
         keep(self, "parameters", plain(self.parameters))
         keep(self, "notes", tuple(self.notes))
+        _check_synopsis(self.synopsis, self.n_features)
         if not isinstance(self.guarantee, Guarantee):
             raise ReleaseError("a release needs its guarantee: centres without one promise nothing. Pass a Guarantee.")
         if not isinstance(self.kind, str) or not all(isinstance(note, str) for note in self.notes):
@@ -113,6 +118,14 @@ class Release:
                 "distance to them. Ask the universe: universe.nearest(release.centers)."
             )
         return answers.domain_of(self.parameters, self.n_features)
+
+    def verdict(self) -> Verdict:
+        """Is it any good? "good", "rough" or "noise", with reasons, and intervals for every number of every centre.
+
+        Free: a function of what was released, which needs no rows and no budget. It tells what noise did to the centres, and not
+        whether there are clusters.
+        """
+        return judged(self)
 
     def card(self) -> str:
         """The release as a page of Markdown: what it is, what it promises, how it was made, what not to do with it."""
@@ -182,6 +195,21 @@ def _called(given: Any, centers: NDArray[Any]) -> tuple[str, ...]:
             "the names of a release must be text, one a centre that is a point of a universe. Pass None otherwise."
         )
     return names
+
+
+def _check_synopsis(given: Any, n_features: int | None) -> None:
+    """A synopsis that belongs to these centres: of as many columns, or of a universe."""
+    kind = UniverseSynopsis if n_features is None else Synopsis
+    fits = isinstance(given, kind) and is_finite(given)
+    if fits and isinstance(given, Synopsis):
+        tables = [given.points, *(part for step in given.steps for part in (step.centers, step.moves) if part is not None)]
+        tables += [] if given.projected is None else [given.projected.axes.T]
+        fits = all(table.shape[1] == n_features for table in tables)
+    if given is not None and not fits:
+        raise ReleaseError(
+            "the synopsis of a release must be a kveil Synopsis of finite numbers with the columns of its centres, or None. "
+            "Pass the one that the fit kept."
+        )
 
 
 def _fields(what: str, given: Any, types: Mapping[str, tuple[type, ...]]) -> dict[str, Any]:

@@ -71,9 +71,12 @@ def nearest(rows: Any, centers: Centers) -> tuple[NDArray[np.int32], NDArray[np.
     return owner, first.astype(np.int64), apart
 
 
-def farthest(domain: Domain) -> float:
-    """How far a point of the domain may lie from its centre: the error of a centre of which nothing is known."""
-    return domain.radius if isinstance(domain, Ball) else float(np.linalg.norm(domain.half))
+def farthest(domain: Domain, unit: Floats | float = 1.0) -> float:
+    """How far a point of the domain may lie from its centre: the error of a centre of which nothing is known.
+
+    unit: what counts as 1 in every column of a box, if not the unit of the data.
+    """
+    return domain.radius if isinstance(domain, Ball) else float(np.linalg.norm(domain.half / unit))
 
 
 def clip(domain: Domain, rows: ArrayLike) -> Floats:

@@ -12,12 +12,14 @@ from kveil.methods.candidate_search import CandidateSearch
 from kveil.methods.candidates import OF_CANDIDATES, OF_SWAPS
 from kveil.methods.ground import Ground
 from kveil.methods.steps import asked_means, number_of_rows
-from kveil.methods.tree.growth import Leaves
+from kveil.methods.tree.growth import Grown
+from kveil.methods.tree.kept import middle_of, of_leaves, of_recovered
 from kveil.methods.tree.stages import FirstLook, Stages
 from kveil.progress import step as progress
 from kveil.questions.cells import Residuals
 from kveil.questions.frame import Frame
 from kveil.solve.shrink import within
+from kveil.solve.synopsis import Synopsis, of_steps
 from kveil.solve.wkmedian import owners, thorough_kmedian
 from kveil.space.euclidean import Centers
 from kveil.tuning import Candidates as CandidatesTuning
@@ -30,11 +32,14 @@ class Seeds(NamedTuple):
     """Released centres (k, d), in steps from the centre of the domain; about how many rows are near each, and how near.
 
     One centre stands in place of k where the budget is too small for k.
+
+    synopsis: what else was released on the way, if that is kept.
     """
 
     centers: Floats
     counts: Floats
     reach: float
+    synopsis: Synopsis | None = None
 
 
 def tree_seeds(ground: Ground, rng: np.random.Generator) -> Seeds:
@@ -67,32 +72,36 @@ class _Seeding(Stages):
     def seeds(self) -> Seeds:
         seen = self.look(always_middle=self.k == 1)
         if self.k == 1 or seen.n_centers < self.k:  # nothing to divide, or not enough to divide it by
-            return Seeds(seen.middle[None, :], np.array([seen.n]), seen.radius)
-        frame, leaves = self.leaves(seen)
+            kept = of_steps(self.d, (), seen.n, seen.n_deviation, middle=middle_of(self.ground, seen), total=seen.total)
+            return Seeds(seen.middle[None, :], np.array([seen.n]), seen.radius, kept)
+        frame, grown = self.leaves(seen)
         progress("first centres", 4, 5)
-        return self._in_all_columns(frame, leaves, seen) if self.is_projected else self._of_leaves(leaves, seen.middle)
+        return self._in_all_columns(frame, grown, seen) if self.is_projected else self._of_leaves(grown, seen)
 
-    def _of_leaves(self, leaves: Leaves, middle: Floats) -> Seeds:
+    def _of_leaves(self, grown: Grown, seen: FirstLook) -> Seeds:
         """The tree sees all columns, so medians of its leaves are centres already."""
+        leaves, kept = grown.leaves, of_leaves(self.ground, seen, grown)
         weights = np.maximum(leaves.weights, 0.0)
         centers = thorough_kmedian(leaves.points, weights, self.k, self.rng)
         owner, apart = owners(leaves.points, centers)
         counts = np.bincount(owner, weights, minlength=self.k).astype(np.float64)
-        return Seeds(middle + centers, counts, _weighted_median(apart + leaves.reaches, weights))
+        reach = _weighted_median(apart + leaves.reaches, weights)
+        return Seeds(seen.middle + centers, counts, reach, kept)
 
-    def _in_all_columns(self, frame: Frame, leaves: Leaves, seen: FirstLook) -> Seeds:
+    def _in_all_columns(self, frame: Frame, grown: Grown, seen: FirstLook) -> Seeds:
         """Means, in all columns, of clusters found in the projection: more than k where noise allows, merged to k."""
         k, desk, n, radius = self.k, self.desk, seen.n, seen.radius
         rounds = (
             [3] if not self.is_pure else [t for t in (3, 2) if self._noise(radius, 0.9 * desk.left / t) * k / n <= 0.3 * radius]
         )
         share = desk.left * (1 / rounds[0] if rounds else OF_ALL_COLUMNS)
-        found = self.recovered(frame, leaves, seen, share, thorough_kmedian)
+        found = self.recovered(frame, grown.leaves, seen, share, thorough_kmedian)
+        kept = of_recovered(self.ground, seen, frame, grown, found, desk.deviation(0.05 * share))
         means, counts = found.moves, found.counts
         if len(counts) > k:
             centers = thorough_kmedian(means, counts, k, self.rng)
             means, counts = centers, np.bincount(owners(means, centers)[0], counts, minlength=k).astype(np.float64)
-        return Seeds(within(seen.middle + means, self.ground.reach), counts, radius)
+        return Seeds(within(seen.middle + means, self.ground.reach), counts, radius, kept)
 
     def _noise(self, radius: float, share: float) -> float:
         """Expected length of the noise on a sum over all columns."""

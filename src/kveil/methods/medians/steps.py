@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import floor
 from typing import NamedTuple
 
@@ -14,7 +15,9 @@ from kveil.methods.ground import Ground
 from kveil.methods.medians.seeds import Seeds
 from kveil.progress import step as progress
 from kveil.questions.medians import MedianCosts, Pulls
+from kveil.solve.placed import Placed
 from kveil.solve.shrink import shrunk, within
+from kveil.solve.synopsis import Distances, Step, Synopsis, of_steps
 from kveil.space.euclidean import Centers
 
 OF_SCALE, OF_SIZES = {"pure": 0.08, "zcdp": 0.04, "none": 0.04}, 0.04  # of what is left for medians
@@ -49,25 +52,36 @@ def medians(ground: Ground, seeds: Seeds) -> Found:
     Neighbours, sensitivity and cost: those of `Pool`, for every release; `questions.medians` bounds what a row adds.
     """
     seeds = seeds._replace(centers=within(seeds.centers, ground.reach))  # exact labels need centres in the ball of the rows
-    scale = _scale(ground, seeds)
+    scale, bins = _scale(ground, seeds)
     kept = OF_SIZES * ground.desk.left
     recover = _drawn if ground.task.tuning.recovery == "grid" else _stepped
-    centers, errors = recover(ground, np.rint(seeds.centers).astype(np.int64), scale, kept)
-    sizes, _ = ground.desk.hold(_near(ground, centers, scale)).show(0, ground.desk.left)  # public, charged
+    centers, errors, before = recover(ground, np.rint(seeds.centers).astype(np.int64), scale, kept)
+    sizes, noise = ground.desk.hold(_near(ground, centers, scale)).show(0, ground.desk.left)  # public, charged
+    how = steps.Taken(before, noise, centers - before, None)
+    synopsis = _kept(ground, seeds, steps.noted(ground, Placed(centers, sizes, errors), how, bins))
     if len(centers) == ground.k:
-        return ground.found(centers, shares(sizes), errors)
+        return ground.found(centers, shares(sizes), errors, (), synopsis)
     k = ground.k
-    return ground.found(np.repeat(centers, k, axis=0), np.full(k, 1 / k), np.repeat(errors, k), (ONE_MEDIAN,))
+    return ground.found(np.repeat(centers, k, axis=0), np.full(k, 1 / k), np.repeat(errors, k), (ONE_MEDIAN,), synopsis)
 
 
-def _scale(ground: Ground, seeds: Seeds) -> Scale:
+def _kept(ground: Ground, seeds: Seeds, last: Step) -> Synopsis:
+    """What the seeds released, if they kept it, and the last step."""
+    if seeds.synopsis is not None:
+        return replace(seeds.synopsis, steps=(last,))
+    rows = float(np.maximum(last.counts, 0.0).sum()), last.count_deviation * len(last.counts) ** 0.5
+    return of_steps(ground.d, (last,), *rows)
+
+
+def _scale(ground: Ground, seeds: Seeds) -> tuple[Scale, Distances]:
+    """What steps are made for, and the counts of distances to the nearest seed that it was read from."""
     codes = Centers(np.rint(seeds.centers), None)
     share = OF_SCALE[ground.desk.kind] * ground.desk.left
-    distance = steps.distance(ground, ground.frame(), 0.5, share, max(1.0, seeds.reach), codes)
+    distance, bins = steps.distance(ground, ground.frame(), 0.5, share, max(1.0, seeds.reach), codes)
     given = ground.task.tuning.smoothing
     smoothing = SMOOTHING * distance if given is None else given / ground.length
     top = 2 ** min(20, 61 - (ground.desk.max_rows - 1).bit_length())  # sums stay below 2**62
-    return Scale(distance, min(max(1.0, smoothing), WIDEST_SMOOTHING), np.maximum(seeds.counts, 1.0), top)
+    return Scale(distance, min(max(1.0, smoothing), WIDEST_SMOOTHING), np.maximum(seeds.counts, 1.0), top), bins
 
 
 def n_steps(ground: Ground, scale: Scale, share: float) -> int:
@@ -82,8 +96,8 @@ def n_steps(ground: Ground, scale: Scale, share: float) -> int:
     return int(np.clip(floor(most if kind == "pure" else most**2), 1, MOST_STEPS[kind]))
 
 
-def _stepped(ground: Ground, centers: Integers, scale: Scale, kept: float) -> tuple[Floats, Floats]:
-    """Weiszfeld steps on the smoothed cost; the average of the last half, and the noise in it.
+def _stepped(ground: Ground, centers: Integers, scale: Scale, kept: float) -> tuple[Floats, Floats, Floats]:
+    """Weiszfeld steps on the smoothed cost; the average of the last half, the noise in it, and the place before the last step.
 
     A step divides the pull by the weight of the cluster. In d columns that overshoots nothing and falls short by about 1/d,
     which relaxing makes up for. Shrinking lets small moves, that noise explains, be none.
@@ -91,10 +105,10 @@ def _stepped(ground: Ground, centers: Integers, scale: Scale, kept: float) -> tu
     pool, d = ground.desk, ground.d
     steps, trail = n_steps(ground, scale, pool.left - kept), []
     relaxed = min(MOST_RELAXED, d / (d - 1)) if d > 1 else MOST_RELAXED
-    widest, noise = np.hypot(scale.distance, scale.smoothing), np.zeros(len(centers))
+    widest, noise, before = np.hypot(scale.distance, scale.smoothing), np.zeros(len(centers)), centers.astype(np.float64)
     for step in range(steps):  # fixed by now: stopping early would depend on rows
         progress("Weiszfeld step", step + 1, steps)
-        share = (pool.left - kept) / (steps - step)
+        share, before = (pool.left - kept) / (steps - step), centers.astype(np.float64)
         state = Pulls(ground.frame(), centers, scale.smoothing, scale.top)
         held = pool.hold(state)
         pulled = held.show(1, OF_PULLS * share).values / scale.top  # public, charged
@@ -106,19 +120,20 @@ def _stepped(ground: Ground, centers: Integers, scale: Scale, kept: float) -> tu
         trail.append(within(centers + moves, ground.reach))
         centers = np.rint(trail[-1]).astype(np.int64)
     last = trail[steps // 2 :]
-    return np.mean(last, axis=0), noise / np.sqrt(len(last))
+    return np.mean(last, axis=0), noise / np.sqrt(len(last)), before
 
 
-def _drawn(ground: Ground, centers: Integers, scale: Scale, kept: float) -> tuple[Floats, Floats]:
-    """Each median drawn by the exponential mechanism from a grid of places around its centre, then from a finer one.
+def _drawn(ground: Ground, centers: Integers, scale: Scale, kept: float) -> tuple[Floats, Floats, Floats]:
+    """Each median drawn by the exponential mechanism from a grid of places around its centre, then from a finer one; the noise in
+    them, and the places before the last draw.
 
     A row is in one cell, where what it adds to the costs of places differs by at most 2 top: exactly what `choose_each` asks.
     The noise in a draw follows from a cost that rises by about rows / (2 distance) times half the squared distance.
     """
-    variance = 0.0
+    variance, before = 0.0, centers.astype(np.float64)
     for number, zoom in enumerate(ZOOMS):
         progress("drawing medians", number + 1, len(ZOOMS))
-        share = (ground.desk.left - kept) / (len(ZOOMS) - number)
+        share, before = (ground.desk.left - kept) / (len(ZOOMS) - number), centers.astype(np.float64)
         axis = np.linspace(-1, 1, PLACES_PER_AXIS[ground.d]) * max(zoom * scale.distance, 1.0)
         grid = np.rint(np.stack(np.meshgrid(*[axis] * ground.d, indexing="ij"), axis=-1).reshape(-1, ground.d)).astype(np.int64)
         places, radius = centers[:, None, :] + grid, float(np.sqrt((grid**2).sum(axis=1).max()))
@@ -127,7 +142,7 @@ def _drawn(ground: Ground, centers: Integers, scale: Scale, kept: float) -> tupl
         rate = ground.desk.sharpness(2 * scale.top, share) * scale.top / radius
         variance = ground.d * (2 * scale.distance / (rate * scale.rows) + (axis[1] - axis[0]) ** 2 / 12)
         centers = np.rint(within(places[np.arange(len(centers)), chosen].astype(np.float64), ground.reach)).astype(np.int64)
-    return centers.astype(np.float64), np.sqrt(variance)
+    return centers.astype(np.float64), np.sqrt(variance), before
 
 
 def _near(ground: Ground, centers: Floats, scale: Scale) -> Pulls:

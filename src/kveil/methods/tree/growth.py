@@ -17,14 +17,22 @@ from kveil.space.euclidean import Centers
 
 
 class Leaves(NamedTuple):
-    """Released points with weights, and how far the rows of each may lie from it."""
+    """Released points with weights, how far the rows of each may lie from it, and half-widths (leaves, axes) of its box."""
 
     points: Floats
     weights: Floats
     reaches: Floats
+    halves: Floats
 
 
-def grow(ground: Ground, frame: Frame, half: Floats, bits: list[int], share: float) -> Leaves:
+class Grown(NamedTuple):
+    """Leaves, and the deviation of the noise in the count of one."""
+
+    leaves: Leaves
+    deviation: float
+
+
+def grow(ground: Ground, frame: Frame, half: Floats, bits: list[int], share: float) -> Grown:
     """Leaves of a tree with one stage for each entry of `bits`; each stage is given `share` of the budget.
 
     A stage counts ALL children of kept cells, empty ones too; a row is in at most one. Which cells are kept, and so the
@@ -34,7 +42,7 @@ def grow(ground: Ground, frame: Frame, half: Floats, bits: list[int], share: flo
     order = halving_order(size, sum(bits))
     kept, weights = np.zeros(1, dtype=np.int64), np.ones(1)
     found: list[tuple[Floats, Floats, Floats]] = []  # middles, half-widths and weights of leaves
-    depth = 0
+    depth, deviation = 0, 0.0
     for s in bits:
         stage = Stage(frame, size, order[: depth + s], kept, s)
         ((counts, deviation),) = ground.desk.ask(stage, share)  # public, charged
@@ -47,7 +55,7 @@ def grow(ground: Ground, frame: Frame, half: Floats, bits: list[int], share: flo
             break
     found.append((*boxes(kept, order[:depth], size), weights))
     middles, halves, weights = (np.concatenate(part) for part in zip(*found, strict=True))
-    return Leaves(middles, weights, np.sqrt((halves**2).sum(axis=1)))
+    return Grown(Leaves(middles, weights, np.sqrt((halves**2).sum(axis=1)), halves), deviation)
 
 
 def outposts(half: Floats, full: Floats) -> Leaves:
@@ -57,10 +65,12 @@ def outposts(half: Floats, full: Floats) -> Leaves:
     away = np.diag((half + full) / 2)
     reaches = np.maximum((full - half) / 2, 1.0)
     is_far = np.tile(full > 1.5 * half, 2)
-    return Leaves(np.vstack([away, -away])[is_far], np.zeros(2 * n)[is_far], np.tile(reaches, 2)[is_far])
+    reaches = np.tile(reaches, 2)[is_far]
+    halves = np.tile(reaches[:, None] / np.sqrt(n), (1, n))
+    return Leaves(np.vstack([away, -away])[is_far], np.zeros(2 * n)[is_far], reaches, halves)
 
 
-def with_means(ground: Ground, frame: Frame, leaves: Leaves, outside: Leaves, share: float) -> Leaves:
+def with_means(ground: Ground, frame: Frame, leaves: Leaves, outside: Leaves, share: float) -> Grown:
     """Leaves moved to the noisy mean of the rows nearest to each, with their noisy count; outposts if rows are there."""
     n_leaves = len(leaves.points)
     leaves = Leaves(*(np.concatenate(parts) for parts in zip(leaves, outside, strict=True)))
@@ -70,8 +80,9 @@ def with_means(ground: Ground, frame: Frame, leaves: Leaves, outside: Leaves, sh
     found = asked_means(ground.desk, question, 0.25 * share, 0.75 * share)
     points = leaves.points + np.where(found.is_weak[:, None], 0.0, found.moves)
     weights = np.where(found.is_weak, np.maximum(found.counts, 0) / 4, found.counts)
-    is_noise = (np.arange(len(points)) >= n_leaves) & (found.counts < 4 * ground.desk.deviation(0.25 * share))
-    return Leaves(points, np.where(is_noise, 0.0, weights), leaves.reaches)
+    deviation = ground.desk.deviation(0.25 * share)
+    is_noise = (np.arange(len(points)) >= n_leaves) & (found.counts < 4 * deviation)
+    return Grown(leaves._replace(points=points, weights=np.where(is_noise, 0.0, weights)), deviation)
 
 
 def boxes(codes: Integers, order: Integers, half: Integers) -> tuple[Floats, Floats]:

@@ -8,6 +8,7 @@ towards what is known, so that steps average noise instead of adding it.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +21,8 @@ from kveil.methods.base import Facts, Found, shares
 from kveil.methods.ground import Ground
 from kveil.methods.steps import one_mean, relative_steps
 from kveil.methods.task import Task, check_choice, check_count
-from kveil.methods.tree.growth import Leaves
+from kveil.methods.tree.growth import Grown, Leaves
+from kveil.methods.tree.kept import of_cells, of_leaves, of_recovered
 from kveil.methods.tree.sparse import SparseFit
 from kveil.methods.tree.stages import FirstLook, Stages
 from kveil.progress import step as progress
@@ -28,6 +30,7 @@ from kveil.questions.cells import MOMENT_TOP, TOP
 from kveil.questions.frame import FEW_COLUMNS, Frame
 from kveil.solve.placed import Placed, merged
 from kveil.solve.shrink import within
+from kveil.solve.synopsis import Synopsis
 from kveil.solve.wkmeans import thorough_kmeans
 from kveil.tuning import Tree as TreeTuning
 
@@ -109,34 +112,41 @@ class _Fit(Stages):
     def run(self) -> Found:
         ground, seen = self.ground, self.look()
         if not seen.has_signal:
-            return one_mean(ground, seen.middle, seen.radius, seen.n, seen.n_deviation)
+            return one_mean(ground, seen.middle, seen.radius, seen.n, seen.n_deviation, seen.total)
         self.k = seen.n_centers
-        placed, notes = _filled(self._of_few_columns(seen) if self.is_low else self._of_leaves(seen), ground.k)
-        return ground.found(placed.centers, shares(placed.counts), placed.errors, notes)
+        placed, synopsis = self._of_few_columns(seen) if self.is_low else self._of_leaves(seen)
+        placed, notes = _filled(placed, ground.k)
+        return ground.found(placed.centers, shares(placed.counts), placed.errors, notes, synopsis)
 
-    def _of_few_columns(self, seen: FirstLook) -> Placed:
+    def _of_few_columns(self, seen: FirstLook) -> tuple[Placed, Synopsis]:
         """Centres of one grid, whose expected squared errors decide how far a step may move them."""
         progress("counting cells", 2, 5)
-        cells = self.histogram(seen)
+        cells, half = self.histogram(seen)
+        synopsis = of_cells(self.ground, seen, cells, half)
         progress("recovering centres", 4, 5)
         centers = within(cells.centers(self.k, self.rng), self.ground.reach)
         squared_errors = cells.squared_errors(centers)
         placed = Placed(centers, np.ones(self.k), np.sqrt(squared_errors))
-        return relative_steps(self.ground, placed, self.tuning.steps or 1, squared_errors)
+        placed, steps = relative_steps(self.ground, placed, self.tuning.steps or 1, squared_errors)
+        return placed, replace(synopsis, steps=steps)
 
-    def _of_leaves(self, seen: FirstLook) -> Placed:
+    def _of_leaves(self, seen: FirstLook) -> tuple[Placed, Synopsis]:
         """Centres of the leaves of a tree, in all columns, and steps."""
-        frame, leaves = self.leaves(seen)
+        frame, grown = self.leaves(seen)
         progress("recovering centres", 4, 5)
-        placed, n_steps = self._recovered(frame, leaves, seen) if self.is_projected else self._seeded(leaves, seen)
-        return relative_steps(self.ground, placed, n_steps)
+        if self.is_projected:
+            placed, n_steps, synopsis = self._recovered(frame, grown, seen)
+        else:
+            (placed, n_steps), synopsis = self._seeded(grown.leaves, seen), of_leaves(self.ground, seen, grown)
+        placed, steps = relative_steps(self.ground, placed, n_steps)
+        return placed, replace(synopsis, steps=steps)
 
     def _seeded(self, leaves: Leaves, seen: FirstLook) -> tuple[Placed, int]:
         """Centres of the leaves themselves, where the tree sees all columns. Nothing tells yet how far off they are."""
         centers = seen.middle + thorough_kmeans(leaves.points, leaves.weights, self.k, self.rng)
         return Placed(centers, np.ones(self.k), np.full(self.k, float(self.ground.reach))), self.tuning.steps or 2
 
-    def _recovered(self, frame: Frame, leaves: Leaves, seen: FirstLook) -> tuple[Placed, int]:
+    def _recovered(self, frame: Frame, grown: Grown, seen: FirstLook) -> tuple[Placed, int, Synopsis]:
         """Centres in all columns from clusters found in the projection, and how many relative steps are left for them."""
         k, d, desk, n, radius = self.k, self.d, self.desk, seen.n, seen.radius
         share, n_steps = desk.left / 3, self.tuning.steps or 4
@@ -144,11 +154,12 @@ class _Fit(Stages):
             fits = [t for t in (3, 2) if desk.spread(d, radius, 0.9 * desk.left / t) * (k / n) ** 2 <= 0.1 * radius**2]
             n_steps = fits[0] - 1 if fits else 0
             share = desk.left / (n_steps + 1)
-        found = self.recovered(frame, leaves, seen, share, thorough_kmeans)
+        found = self.recovered(frame, grown.leaves, seen, share, thorough_kmeans)
+        synopsis = of_recovered(self.ground, seen, frame, grown, found, desk.deviation(0.05 * share))
         placed = Placed(found.moves, found.counts, found.errors)
         if len(found.counts) > k:
             placed = merged(placed, k, self.rng)
-        return placed._replace(centers=within(seen.middle + placed.centers, self.ground.reach)), n_steps
+        return placed._replace(centers=within(seen.middle + placed.centers, self.ground.reach)), n_steps, synopsis
 
 
 def _filled(placed: Placed, k: int) -> tuple[Placed, tuple[str, ...]]:

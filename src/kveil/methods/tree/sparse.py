@@ -13,16 +13,18 @@ from scipy.spatial.distance import cdist
 
 from kveil.arrays import Floats
 from kveil.methods.base import Found, shares
-from kveil.methods.steps import NO_SIGNAL, distance, number_of_rows
+from kveil.methods.steps import NO_SIGNAL, Means, Taken, distance, noted, number_of_rows
 from kveil.methods.tree.growth import Leaves
+from kveil.methods.tree.kept import of_recovered
 from kveil.methods.tree.sparse_sums import SparseSums, standing_out
-from kveil.methods.tree.stages import FirstLook, Stages
+from kveil.methods.tree.stages import MOST_CENTERS, FirstLook, Stages
 from kveil.progress import step as progress
 from kveil.questions.cells import TOP, Residuals
 from kveil.questions.frame import Frame, whole_steps
 from kveil.solve.placed import Placed
 from kveil.solve.shrink import within
 from kveil.solve.sizing import wanted_groups
+from kveil.solve.synopsis import LARGEST, TOO_LARGE, of_steps
 from kveil.solve.wkmeans import thorough_kmeans
 from kveil.space.euclidean import Centers
 
@@ -39,13 +41,18 @@ class SparseFit(Stages):
         seen = self.look()
         if not seen.has_signal:
             return self._one_mean(seen)
-        frame, leaves = self.leaves(seen)
+        frame, grown = self.leaves(seen)
         progress("recovering centres", 4, 5)
         has_two = self._needed(self.desk.left / 2, seen.n) <= LEAST
-        placed = self._recovered(frame, leaves, seen.n, self.desk.left / (2 if has_two else 1))
+        share = self.desk.left / (2 if has_two else 1)
+        placed, cells = self._recovered(frame, grown.leaves, seen.n, share)
         if has_two:
             placed = self._again(frame, placed)
-        return self.ground.found(placed.centers, shares(placed.counts), placed.errors)
+        if 2 * cells.centers.nbytes > LARGEST:  # not made at all: it would take memory for nothing
+            return self.ground.found(placed.centers, shares(placed.counts), placed.errors, (TOO_LARGE,))
+        found = Means(cells.counts, cells.centers, cells.errors, cells.counts == 0)
+        synopsis = of_recovered(self.ground, seen, frame, grown, found, self.desk.deviation(OF_COUNTS * share))
+        return self.ground.found(placed.centers, shares(placed.counts), placed.errors, (), synopsis)
 
     def look(self, *, always_middle: bool = False) -> FirstLook:
         """Rows and radius. There is no signal if not even a cluster on a few columns could pass the threshold."""
@@ -53,12 +60,14 @@ class SparseFit(Stages):
         progress("looking at the whole", 1, 5)
         share = 0.05 if self.is_pure else 0.01
         n = number_of_rows(desk, share)
-        radius = distance(ground, ground.whole, 0.95, 0.02, float(ground.reach))
-        has_signal = self._needed(desk.left - self._tree_share(), n) <= LEAST
-        return FirstLook(n, desk.deviation(share), np.zeros(self.d), radius, self.k if has_signal else 0)
+        radius, total = distance(ground, ground.whole, 0.95, 0.02, float(ground.reach))
+        needed = self._needed(desk.left - self._tree_share(), n)
+        most = min(MOST_CENTERS, self.k * LEAST / max(needed, 1e-300))
+        return FirstLook(n, desk.deviation(share), np.zeros(self.d), radius, self.k if needed <= LEAST else 0, total, most)
 
-    def _recovered(self, frame: Frame, leaves: Leaves, n: float, share: float) -> Placed:
-        """Centres in all columns from clusters found in the projection: more than k where noise allows, merged to k."""
+    def _recovered(self, frame: Frame, leaves: Leaves, n: float, share: float) -> tuple[Placed, Placed]:
+        """Centres in all columns from clusters found in the projection: more than k where noise allows, merged to k; and those
+        clusters."""
         law = self._sums((1 - OF_COUNTS) * share)
         most = max(self.k, min(4 * self.k, len(leaves.points) // 2, MOST_NUMBERS // self.d))
         k2 = wanted_groups(OVER, n, TOP, law.cutoff, self.k, most)
@@ -89,8 +98,10 @@ class SparseFit(Stages):
         trust = np.array([1 / max(seen.n_deviation, 1e-9) ** 2, 1 / max(self.desk.deviation(0.2 * share), 1e-9) ** 2])
         n = np.array([max(1.0, float(trust @ [seen.n, counts[0] or seen.n] / trust.sum()))])  # a weak count says nothing
         mean = _means(n, sums, np.ones(1), law, float(radii[0]))
-        weights = np.full(k, 1 / k)
-        return self.ground.found(np.tile(mean.centers, (k, 1)), weights, np.tile(mean.errors, k), (NO_SIGNAL,))
+        how = Taken(base.astype(np.float64), self.desk.deviation(0.2 * share), mean.centers, float(radii[0]))
+        step = noted(self.ground, mean._replace(counts=counts), how)
+        kept = of_steps(self.d, (step,), seen.n, seen.n_deviation, middle=self.ground.positions(seen.middle), total=seen.total)
+        return self.ground.found(np.tile(mean.centers, (k, 1)), np.full(k, 1 / k), np.tile(mean.errors, k), (NO_SIGNAL,), kept)
 
     def _release(self, question: Residuals, of_counts: float, law: SparseSums) -> tuple[Floats, Floats]:
         """Noisy counts (cells,), and noisy sums (cells, d) whose unit is a radius divided by TOP. Public, charged."""
@@ -98,17 +109,18 @@ class SparseFit(Stages):
         (counts, deviation), sums = self.desk.ask(asked, of_counts, law.share)
         return np.where(counts < max(2 * deviation, 0.5), 0.0, counts), sums.values
 
-    def _placed(self, counts: Floats, sums: Floats, law: SparseSums, radius: float) -> Placed:
-        """k centres of released cells. Cells that go together are added BEFORE the threshold: their rows then stand out more."""
+    def _placed(self, counts: Floats, sums: Floats, law: SparseSums, radius: float) -> tuple[Placed, Placed]:
+        """k centres of released cells, and the cells. Those that go together are added BEFORE the threshold: their rows then
+        stand out more."""
         cells = _means(counts, sums, np.ones(len(counts)), law, radius)
         if len(counts) == self.k:
-            return cells
+            return cells, cells
         points = cells.centers[:, np.flatnonzero(cells.centers.any(axis=0))] if cells.centers.any() else cells.centers[:, :1]
         centers = thorough_kmeans(points, counts, self.k, self.rng)
         owner = cdist(points, centers, "sqeuclidean").argmin(axis=1)
         owner[counts == 0] = -1  # a cell without rows is noise and nothing else
         belongs = (owner == np.arange(self.k)[:, None]).astype(np.float64)  # (k, cells)
-        return _means(belongs @ counts, belongs @ sums, belongs.sum(axis=1), law, radius)
+        return _means(belongs @ counts, belongs @ sums, belongs.sum(axis=1), law, radius), cells
 
     def _needed(self, share: float, n: float) -> float:
         """How long, in one column and as a part of the radius, the mean of a cluster of average size must be to stand out."""

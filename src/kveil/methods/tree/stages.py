@@ -12,15 +12,17 @@ from kveil.arrays import Floats
 from kveil.desk.base import Held
 from kveil.methods.ground import Ground
 from kveil.methods.steps import Means, asked_means, distance
-from kveil.methods.tree.growth import Leaves, grow, outposts, with_means
-from kveil.methods.tree.histogram import Histogram, histogram
+from kveil.methods.tree.counting import histogram
+from kveil.methods.tree.growth import Grown, Leaves, grow, outposts, with_means
 from kveil.methods.tree.principal import principal_axes
 from kveil.partition.projection import random_axes
 from kveil.progress import step as progress
 from kveil.questions.cells import MOMENT_TOP, Residuals, Squares, Whole
 from kveil.questions.frame import Frame, whole_steps
+from kveil.solve.histogram import Histogram
 from kveil.solve.shrink import shrunk, within
 from kveil.solve.sizing import wanted_cells, wanted_groups
+from kveil.solve.synopsis import Distances
 from kveil.space.euclidean import Centers
 from kveil.tuning import Tree as TreeTuning
 
@@ -28,17 +30,24 @@ Clustering = Callable[[Floats, Floats, int, np.random.Generator], Floats]  # of 
 
 OF_PCA = 0.15  # of the budget, for the moments that principal axes come from
 CELLS_PER_CENTER = 200  # of a grid over few columns; with fewer it is made finer
+MOST_CENTERS = 1e15  # if there is no noise
 MOST_LEAVES = 512  # with more, leaves are small, their middles will do, and looking for the nearest one takes too long
 
 
 class FirstLook(NamedTuple):
-    """Released: the number of rows, its deviation, where rows are, how far out, and how many centres can be told apart."""
+    """Released: the number of rows, its deviation, where rows are, how far out, and how many centres can be told apart; with
+    the counts that the radius was read from, if it was asked for.
+
+    most: how many clusters of equal size would have a mean whose noise is shorter than the radius, if that many were asked for.
+    """
 
     n: float
     n_deviation: float
     middle: Floats
     radius: float
     n_centers: int
+    total: Distances | None = None
+    most: float = MOST_CENTERS
 
     @property
     def has_signal(self) -> bool:
@@ -72,9 +81,10 @@ class Stages:
             return first
         middle = self._mean(whole, n)
         cap = ground.reach + float(np.linalg.norm(middle))
-        radius = distance(ground, ground.frame(middle), 0.95 if self.is_projected else 0.99, 0.02, cap)
+        radius, total = distance(ground, ground.frame(middle), 0.95 if self.is_projected else 0.99, 0.02, cap)
         noise = np.sqrt(desk.spread(d, radius, 0.95 * (desk.left - 0.25)))
-        return first._replace(middle=middle, radius=radius, n_centers=self._told_apart(n, radius, noise))
+        n_centers, most = self._told_apart(n, radius, noise), MOST_CENTERS if noise == 0 else n * radius / noise
+        return first._replace(middle=middle, radius=radius, n_centers=n_centers, total=total, most=most)
 
     def _told_apart(self, n: float, radius: float, noise: float) -> int:
         """How many clusters of equal size have a mean whose noise is shorter than the radius: k, or fewer with less noise, or
@@ -84,19 +94,19 @@ class Stages:
         fewer = int(0.5 * n * radius / noise)
         return fewer if fewer >= 2 else 0
 
-    def leaves(self, seen: FirstLook) -> tuple[Frame, Leaves]:
+    def leaves(self, seen: FirstLook) -> tuple[Frame, Grown]:
         """Released points with weights, in the frame of the tree, about the middle."""
         frame, half, full = self._frame(seen.middle, seen.radius, seen.n)
         progress("growing the tree", 2, 5)
         bits = self._stage_bits(seen.n)
-        leaves = grow(self.ground, frame, half, bits, self._of_stages() / len(bits))
-        if not self.is_low and len(leaves.points) <= MOST_LEAVES:
+        grown = grow(self.ground, frame, half, bits, self._of_stages() / len(bits))
+        if not self.is_low and len(grown.leaves.points) <= MOST_LEAVES:
             progress("looking into the leaves", 3, 5)
-            leaves = with_means(self.ground, frame, leaves, outposts(half, full), 0.3 * self._tree_share())
-        return frame, leaves
+            grown = with_means(self.ground, frame, grown.leaves, outposts(half, full), 0.3 * self._tree_share())
+        return frame, grown
 
-    def histogram(self, seen: FirstLook) -> Histogram:
-        """Noisy counts of one grid over few columns."""
+    def histogram(self, seen: FirstLook) -> tuple[Histogram, Floats]:
+        """Noisy counts of one grid over few columns, and the half-widths (d,) of its cells."""
         frame, half, _ = self._frame(seen.middle, seen.radius, seen.n)
         (bits,) = self._stage_bits(seen.n)
         return histogram(self.ground, frame, half, bits, self._of_stages())

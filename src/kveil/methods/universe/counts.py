@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from math import sqrt
 from typing import ClassVar
@@ -21,9 +22,10 @@ from kveil.progress import step as progress
 from kveil.questions.demand import LEVELS, DemandSize, PartitionCounts, PointCounts, TreeCounts, tree_part
 from kveil.solve.denoise import Denoised, denoised
 from kveil.solve.pool_tree import consistent_counts, point_weights
+from kveil.solve.synopsis import UniverseSynopsis
 from kveil.tuning import Counts as CountsTuning
 
-Counted = tuple[NDArray[np.float64], str]  # weights of the points, and how they were found
+Counted = tuple[NDArray[np.float64], str, UniverseSynopsis | None]  # weights of the points, how they were found, what is kept
 
 ROWS_PER_CELL = 4.0  # in scales of the noise: fewer and coarser cells see less, more and finer ones see mostly noise
 CELLS_PER_CENTER, MOST_CELLS = 4, 4096
@@ -57,16 +59,17 @@ class Counts(OnUniverse):
             return found_points(task, counts, rng)
         progress("counting the demand", 1, 2)
         count = self._count_tree if task.tuning.partition == "hst" else self._count_cells
-        weights, note = count(desk, rng)  # (n,)  public, charged
+        weights, note, kept = count(desk, rng)  # (n,)  public, charged
         progress("searching", 2, 2)
-        return found_points(task, weights, rng, (note,))
+        return replace(found_points(task, weights, rng, (note,)), synopsis=kept)
 
     def _count_cells(self, desk: FixedDesk, rng: np.random.Generator) -> Counted:
         """Weights of the points, from noisy counts of cells: a cell's mass is spread evenly over its points."""
         cells = voronoi(self.task.universe, self._n_cells(desk), rng)  # public
         ((counts, _),) = desk.ask(PartitionCounts(cells.owner), self.of_counts)  # (m,)  public, charged
         clean = denoised(counts, cells.sizes, cells.groups, self.scale)  # (m,)
-        return (clean.masses / cells.sizes)[cells.owner], _note(cells, clean)
+        kept = UniverseSynopsis(cells.sites, counts, cells.sizes, sqrt(2) * self.scale, clean.hidden, clean.branch)
+        return (clean.masses / cells.sizes)[cells.owner], _note(cells, clean), kept
 
     def _count_tree(self, desk: FixedDesk, rng: np.random.Generator) -> Counted:
         """Weights of the points, from noisy counts of a random tree that are made to agree with each other."""
@@ -76,7 +79,7 @@ class Counts(OnUniverse):
         weights = np.maximum(question.weights, 1)
         shares = weights / self.scale  # 1 / the scale of the noise in a node's count
         counts = np.concatenate([[0.0], weighted]) / weights
-        return point_weights(tree, consistent_counts(tree, counts, 2 / shares**2), shares), f"{tree!r} was counted"
+        return point_weights(tree, consistent_counts(tree, counts, 2 / shares**2), shares), f"{tree!r} was counted", None
 
     def _n_cells(self, desk: FixedDesk) -> int:
         """How many cells pay off for a declared or released number of rows."""

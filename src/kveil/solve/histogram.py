@@ -1,4 +1,4 @@
-"""Few columns: one grid of noisy counts, every cell of it, and what it tells of centres beyond the cells that stand out.
+"""Few columns: one grid of noisy counts, and what it tells of centres beyond the cells that stand out.
 
 Cells whose count does not stand out are cut before clustering, or noise would draw centres. But rows in them are real, and
 cutting them is a bias where clusters overlap. Summed over a cluster the noise of single cells averages out: so centres are
@@ -14,15 +14,8 @@ from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances_argmin
 
 from kveil.arrays import Floats
-from kveil.methods.ground import Ground
-from kveil.methods.tree.growth import boxes
-from kveil.partition.midpoints import halving_order
-from kveil.questions.cells import Stage
-from kveil.questions.frame import Frame
-from kveil.solve.evidence import shows_rows
 from kveil.solve.wkmeans import thorough_kmeans
 
-BLOCK, STANDS_OUT = 4, 3.0  # cells of a block: two halvings; deviations of its sum
 N_MOVES = 3
 
 
@@ -60,20 +53,3 @@ class Histogram(NamedTuple):
         owner = np.asarray(pairwise_distances_argmin(self.points, centers), dtype=np.int64)
         rows = np.bincount(owner, self.counts, minlength=len(centers)).astype(np.float64)
         return owner, rows, np.bincount(owner, minlength=len(centers)).astype(np.float64)
-
-
-def histogram(ground: Ground, frame: Frame, half: Floats, bits: int, share: float) -> Histogram:
-    """All cells of `bits` halvings are counted, empty ones too; a row is in one. What is returned follows from noisy counts."""
-    size = np.maximum(np.ceil(half), 1).astype(np.int64)
-    order = halving_order(size, bits)
-    stage = Stage(frame, size, order, np.zeros(1, dtype=np.int64), bits)
-    ((counts, deviation),) = ground.desk.ask(stage, share)  # public, charged
-    is_kept = shows_rows(counts, deviation, is_pure=ground.desk.kind == "pure", is_only=True)
-    if not is_kept.any():
-        is_kept[np.argmax(counts)] = True
-    blocks = counts.reshape(-1, BLOCK).sum(axis=1)
-    stand_out = np.repeat(blocks > max(STANDS_OUT * deviation * BLOCK**0.5, 0.5), BLOCK)
-    shown = np.flatnonzero(is_kept | stand_out)
-    middles, halves = boxes(shown, order, size)
-    width = float(np.sqrt((halves[0] ** 2).sum() / 3))
-    return Histogram(middles, counts[shown], is_kept[shown], deviation, width)
