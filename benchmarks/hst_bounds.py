@@ -6,7 +6,7 @@ import numpy as np
 
 from kveil.research.hst_bounds import STARTS, UNIVERSES, Measured, measure, proved_steps, search_term, seeds_term
 
-CLUSTERS, RUNS, SIZES = (5, 10, 20), 10, (500, 1000, 2000, 4000)
+CLUSTERS, RUNS, SIZES = (5, 10, 20), 5, (500, 1000, 2000, 4000)
 
 
 def main() -> None:

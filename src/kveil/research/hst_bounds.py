@@ -88,7 +88,8 @@ def _universe(name: str, n: int) -> Space:
     if name != "islands":
         return clustered_graph(n, int(name.removeprefix("graph-r")))[0]
     rng = np.random.default_rng(n)
-    return Euclidean(1000 * rng.random((ISLANDS, 2))[np.arange(n) % ISLANDS] + rng.standard_normal((n, 2)))
+    island = rng.permutation(np.arange(n) % ISLANDS)
+    return Euclidean(1000 * rng.random((ISLANDS, 2))[island] + rng.standard_normal((n, 2)))
 
 
 def _seeds(start: str, space: Space, tree: Hst, k: int, rng: np.random.Generator) -> Integers:
