@@ -20,19 +20,23 @@ def images(tmp_path):
     return path
 
 
+@pytest.mark.research
 def test_figures_and_tables_are_saved_and_json_matches_them(kveil, tmp_path, images):
-    outcome = kveil("reproduce", "hst-figures", *TINY, "--data", images, "--epsilon", 2, "-o", tmp_path / "out", "--json")
+    outcome = kveil(
+        "reproduce", "hst-figures", *TINY, "--data", images, "--epsilon", 2, "--steps", 6, "-o", tmp_path / "out", "--json"
+    )
     assert (outcome.code, outcome.err) == (0, "")
     told = json.loads(outcome.out)
     universes = ("mnist-l1", "mnist-l2", "graph-r1", "graph-r100")
     drawn = {f"figure-{name}-{kind}.svg" for name in universes for kind in ("balanced", "imbalanced")}
-    drawn |= {"running-time-graph-r1.svg", "running-time-mnist-l2.svg"}
+    drawn |= {"running-time-graph-r1.svg", "running-time-mnist-l2.svg", "figure-3.svg", "figure-5.svg", "figure-6.svg"}
     assert {path.name for path in (tmp_path / "out").iterdir()} == set(told["files"])
     assert set(told["files"]) == drawn | {"results.csv", "results.md", "running-time.csv"}
     with open(tmp_path / "out" / "results.csv", newline="", encoding="utf-8") as file:
         saved = [(line["universe"], line["method"], float(line["mean_final"])) for line in csv.DictReader(file)]
     assert saved == [(line["universe"], line["method"], line["mean_final"]) for line in told["results"]]
     assert {line["epsilon_claimed"] for line in told["results"]} == {None, 2.0}
+    assert {line["steps"] for line in told["results"]} == {6}
     assert {line["universe"] for line in told["running_time"]} == {"graph-r1", "mnist-l2"}
     assert {line["case"] for line in told["verdicts"]} == set(universes)
     assert told["skipped"] == []
@@ -45,7 +49,7 @@ def test_without_images_the_graphs_are_drawn_and_the_report_is_printed(kveil, tm
     report = (tmp_path / "out" / "results.md").read_text(encoding="utf-8")
     assert report in outcome.out
     assert "The images were skipped: they need MNIST. Pass --data FILE" in report
-    assert len(list((tmp_path / "out").glob("figure-graph-*.svg"))) == 4
+    assert len(list((tmp_path / "out").glob("figure-*.svg"))) == 4 + 3
     assert all(b"</svg>" in path.read_bytes() for path in (tmp_path / "out").glob("*.svg"))
 
 
@@ -70,7 +74,9 @@ def test_without_matplotlib_it_says_what_to_install_before_it_computes(refused, 
     assert 'pip install "kveil[report]"' in said
 
 
-@pytest.mark.parametrize("arguments", [("--points", 100), ("--rows", 10), ("--runs", 0), ("--epsilon", 0)])
+@pytest.mark.parametrize(
+    "arguments", [("--points", 100), ("--rows", 10), ("--runs", 0), ("--epsilon", 0), ("--steps", 4), ("--steps", 201)]
+)
 def test_sizes_that_make_no_figure_are_bad_usage(kveil, tmp_path, arguments):
     outcome = kveil("reproduce", "hst-figures", *arguments, "-o", tmp_path / "out")
     assert (outcome.code, outcome.out) == (2, "")

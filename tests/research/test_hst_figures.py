@@ -13,7 +13,8 @@ from kveil import Precomputed
 from kveil.errors import SourceError
 from kveil.partition.hst import Hst
 from kveil.research import median_methods
-from kveil.research.hst_figures import COMPARISONS, QUICK, Cell, Outcome, Size, Verdict, farthest_apart, play, verdicts
+from kveil.research.hst_claims import COMPARISONS, CORRECTED, PRINTED, Verdict, farthest_apart, verdicts
+from kveil.research.hst_figures import QUICK, Cell, Outcome, Size, play
 from kveil.research.hst_report import as_markdown, records, timing_records
 from kveil.research.hst_times import FIXED, Timing, timings
 from kveil.research.median_cases import GROUPS, KINDS, Images, cases, clustered_graph, read_digits, timed_universes
@@ -135,6 +136,7 @@ class TestMethods:
         assert len(set(NAMES)) == len(NAMES)
         assert [name for name in NAMES if "invalid" in name] == ["DP-HST, as printed (invalid)"]
         assert {name for comparison in COMPARISONS for name in (comparison.one, comparison.other)} <= set(NAMES)
+        assert {*PRINTED, *CORRECTED} == set(NAMES[3:9])
 
     def test_a_search_without_privacy_never_ends_above_its_seeds(self, demand):
         for method in METHODS[:3]:
@@ -159,9 +161,19 @@ class TestMethods:
 
     def test_a_printed_search_has_iterates_and_a_pull_that_is_far_from_enough(self, demand):
         run = demand.run(METHODS[4], 3)
-        assert run.iterates > 0
+        assert len(run.walk) == len(run.aimless) == median_methods.STEPS
         assert 0 < run.pull < np.log(3 * 200)
-        assert demand.run(METHODS[7], 3).iterates is None
+        assert demand.run(METHODS[7], 3).pull is None
+
+    def test_as_many_steps_as_asked_for_are_measured(self, graph_case):
+        short = Round(graph_case, graph_case.demand("balanced", 40, 0), 1.0, 0, n_steps=6)
+        for method in METHODS[3:9]:
+            run = short.run(method, 3)
+            assert len(run.walk) == 6
+            assert run.best == min(run.walk) <= run.iterates
+            assert run.steps in (1, 2)
+            assert run.steps_with_seeds in (1, 2, 3)
+        assert short.run(METHODS[-1], 3).best is None
 
     def test_a_pull_is_by_how_much_the_best_swap_is_likelier_than_the_mean_one(self, graph_case, demand):
         seeds = np.array([5, 50])
@@ -203,13 +215,15 @@ def told():
     """An outcome made by hand: everybody costs 10 in three runs, but for what a test is about."""
 
     def cell(method, k):
-        private = {"paid": 1.25, "iterates": 10.0, "pull": 0.1} if method.way == "printed" else {}
+        has_steps = method.way in ("printed", "corrected")
+        way = {"walk": (9.0, 11.0, 9.0, 11.0, 10.0, 10.0), "aimless": (10.0,) * 6} if has_steps else {}
+        private = {"paid": 1.25, "pull": 0.1, **way} if method.way == "printed" else way
         seeds = {"DP-HST, as printed (invalid)": (1.0, 2.0, 1.5), "NDP-HST": (1.0, 19.0, 9.0)}.get(method.name, (10.0, 11.0, 9.0))
         final = 20.0 if method.name == "NDP-rand" and k == 4 else 10.0
         return Cell(method, k, tuple(Run(final, None if method.start is None else cost, **private) for cost in seeds))
 
     cells = tuple(cell(method, k) for method in METHODS for k in (2, 4))
-    return Outcome("graph-r1", "a graph", "balanced", 100, 30, 1.0, cells)
+    return Outcome("graph-r1", "a graph", "balanced", 100, 30, 1.0, 6, cells)
 
 
 class TestNumbers:
@@ -226,11 +240,11 @@ class TestNumbers:
     def test_a_verdict_needs_a_difference_beyond_its_spread(self, told):
         found = {verdict.claim: verdict for verdict in verdicts([told])}
         claim = "private seeds as printed: HST under k-median++"
-        assert found[claim] == Verdict(claim, "graph-r1", 2, 0, 0)
+        assert found[claim] == Verdict(claim, "graph-r1", "balanced", 2, 0, 0)
         claim = "seeds without privacy: HST under k-median++"
-        assert found[claim] == Verdict(claim, "graph-r1", 0, 0, 2)
+        assert found[claim] == Verdict(claim, "graph-r1", "balanced", 0, 0, 2)
         claim = "as printed: steps, on average, under their HST seeds"
-        assert found[claim] == Verdict(claim, "graph-r1", 0, 2, 0)
+        assert found[claim] == Verdict(claim, "graph-r1", "balanced", 0, 2, 0)
 
     def test_a_single_run_decides_nothing(self, told):
         once = replace(told, cells=tuple(Cell(cell.method, cell.k, cell.runs[:1]) for cell in told.cells))
@@ -243,6 +257,8 @@ class TestNumbers:
         line = next(line for line in records([told]) if (line["method"], line["k"]) == ("DP-HST, as printed (invalid)", 2))
         assert (line["mean_seeds"], line["sd_seeds"], line["mean_final"], line["ratio_to_non_private"]) == (1.5, 0.5, 10.0, 1.0)
         assert (line["epsilon_claimed"], line["epsilon_paid"], line["mean_iterates"]) == (1.0, 1.25, 10.0)
+        measured = [line[name] for name in ("steps", "mean_steps", "mean_steps_with_seeds", "mean_aimless_steps", "mean_best")]
+        assert measured == [6, 1.0, 1.0, 1.0, 9.0]
         ours = records([told])[-1]
         assert (ours["method"], ours["mean_seeds"], ours["mean_iterates"]) == ("kveil's default", None, None)
 
@@ -261,6 +277,7 @@ class TestNumbers:
 
     def test_sizes_are_cut_to_what_is_asked(self):
         assert Size().within(None, None, None) == Size()
+        assert Size().within(None, None, None, 7) == replace(Size(), steps=7)
         few = Size().within(500, 100, 3)
         assert (few.points, few.vertices, few.rows, few.runs, few.timed_points) == (500, 500, 100, 3, (500,))
         assert QUICK.within(50, None, None).rows == 50
@@ -291,6 +308,37 @@ class TestFigure:
             assert text in drawn, text
         assert drawn.count("DP-k-median++, corrected") == 1  # its seeds are those of the printed method
         assert drawn.count("DP-HST, corrected") == 2
+
+    def test_figures_5_and_6_show_imbalanced_demands_and_what_swaps_do_that_look_at_nothing(self, figure, told):
+        from kveil.research import hst_walk_figure
+
+        two = [replace(told, name=name, kind=kind) for name in ("one", "other") for kind in KINDS]
+        steps, best = (hst_walk_figure.svg(two, what).decode() for what in ("steps", "best"))
+        for name in (*PRINTED, *CORRECTED):
+            assert steps.count(f">{name}<") == best.count(f">{name}<") == 2  # a panel per universe, none for balanced demands
+        assert steps.count(f">{hst_walk_figure.AIMLESS}<") == 2
+        assert hst_walk_figure.AIMLESS not in best
+        assert "T = 6 steps" in steps
+        assert "NDP-HST" not in steps
+
+    def test_figure_3_shows_five_vertices_of_every_cluster(self, figure):
+        from kveil.research import graph_figure
+
+        graph, group = clustered_graph(400, 1)
+        chosen = graph_figure.excerpt(graph, group)
+        assert np.bincount(group[chosen]).tolist() == [5] * GROUPS
+        assert len(set(chosen.tolist())) == graph_figure.SHOWN
+        drawn = graph_figure.svg(400).decode()
+        for text in ("r = 1", "r = 100", "50 of 400 vertices", "ten links between two clusters, which it leaves open"):
+            assert text in drawn, text
+
+    def test_places_on_a_plane_keep_distances_that_fit_there(self, figure):
+        from kveil.research import graph_figure
+
+        corners = np.array([[0.0, 0.0], [3.0, 0.0], [3.0, 4.0], [1.0, 7.0]])
+        apart = np.linalg.norm(corners[:, None] - corners, axis=2)
+        places = graph_figure.on_a_plane(apart)
+        assert np.allclose(np.linalg.norm(places[:, None] - places, axis=2), apart)
 
     def test_times_are_drawn_for_one_universe(self, figure):
         some = [Timing("graph-r1", n, k, 0.001, 0.002, 0.0) for n, k in ((100, FIXED), (200, 2), (200, FIXED))]

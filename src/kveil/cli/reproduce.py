@@ -72,13 +72,15 @@ def hst_figures(
     points: Annotated[int | None, typer.Option(min=200, help="points of every universe, at most")] = None,
     rows: Annotated[int | None, typer.Option(min=20, help="rows of every demand; default 500, 200 with --quick")] = None,
     runs: Annotated[int | None, typer.Option(min=1, help="runs of every point; default 10, 2 with --quick")] = None,
+    steps: Annotated[int | None, typer.Option(min=5, max=200, help="swaps of the paper's private searches; default 20")] = None,
     epsilon: Annotated[float, typer.Option(min=0.01, max=100, help="of every private fit")] = 1.0,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
-    """Figures 2, 4, 5, 6 of the HST paper and the running time of its earlier version: plots and tables at OUT."""
+    """Figures 2 to 6 of the HST paper and the running time of its earlier version: plots and tables at OUT."""
     _check_new(out)
     svg = _drawing("kveil.research.hst_figure")
     from kveil.release.place import put_folder
+    from kveil.research import graph_figure, hst_walk_figure
     from kveil.research.hst_figure import times_svg
     from kveil.research.hst_figures import QUICK, Size, play
     from kveil.research.hst_report import as_markdown, records, timing_records, verdict_records
@@ -88,12 +90,14 @@ def hst_figures(
 
     skipped = [] if data else ["The images were skipped: they need MNIST. Pass --data FILE, an .npz with images x and digits y."]
     images = None if data is None else read_digits(data)
-    size = (QUICK if quick else Size()).within(points, rows, runs)
+    size = (QUICK if quick else Size()).within(points, rows, runs, steps)
     with bar_on_terminals() as update:
         universes = cases(size.points, size.vertices, images)
         outcomes = [outcome for case in universes for outcome in play(case, size, epsilon, update)]
         spent = timings(timed_universes(images), size, update)
     drawn = {f"figure-{outcome.name}-{outcome.kind}.svg": svg(outcome) for outcome in outcomes}
+    drawn |= {"figure-3.svg": graph_figure.svg(size.vertices)}
+    drawn |= {"figure-5.svg": hst_walk_figure.svg(outcomes, "steps"), "figure-6.svg": hst_walk_figure.svg(outcomes, "best")}
     drawn |= {f"running-time-{name}.svg": times_svg(spent, name) for name in dict.fromkeys(timing.universe for timing in spent)}
     report, results, of_time = as_markdown(outcomes, spent, skipped), records(outcomes), timing_records(spent)
     tell = {"results.csv": as_csv(results), "running-time.csv": as_csv(of_time), "results.md": report}

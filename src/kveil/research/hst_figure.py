@@ -35,7 +35,7 @@ def svg(outcome: Outcome) -> bytes:
         for one, (what, name) in zip(axes, SHOWN, strict=True):
             _costs(one, outcome, what, name)
 
-    return _drawn(title, caption, draw)
+    return drawn_as(title, caption, draw)
 
 
 def times_svg(timings: Sequence[Timing], universe: str) -> bytes:
@@ -49,13 +49,14 @@ def times_svg(timings: Sequence[Timing], universe: str) -> bytes:
         _times(axes[0], by_k, "number of clusters k", [timing.k for timing in by_k], f"{most} points")
         _times(axes[1], by_points, "points of the universe", [timing.points for timing in by_points], f"k = {FIXED}")
 
-    return _drawn(f"When are seeds by a tree quicker than k-median++ on {universe}?", caption, draw)
+    return drawn_as(f"When are seeds by a tree quicker than k-median++ on {universe}?", caption, draw)
 
 
-def _drawn(title: str, caption: str, draw: Callable[[Any], None]) -> bytes:
+def drawn_as(title: str, caption: str, draw: Callable[[Any], None], *, rows: int = 1) -> bytes:
+    """An SVG of panels, two beside each other, with one title and one caption. `draw` gets them as a flat array."""
     with rc_context({"svg.hashsalt": "kveil", "font.size": 10, "text.parse_math": False}):
-        figure = Figure(figsize=(13.0, 5.2), layout="constrained")
-        axes = figure.subplots(1, 2)
+        figure = Figure(figsize=(13.0, 0.8 + 4.4 * rows), layout="constrained")
+        axes = figure.subplots(rows, 2, squeeze=False).ravel()
         figure.suptitle(title, x=0.01, ha="left", fontsize=12)
         draw(axes)
         figure.supxlabel(caption, fontsize=8.5, style="italic", color=GREY)
@@ -67,14 +68,14 @@ def _drawn(title: str, caption: str, draw: Callable[[Any], None]) -> bytes:
 def _costs(axes: Any, outcome: Outcome, what: str, title: str) -> None:
     cells = [cell for cell in outcome.cells if cell.all(what) and not (what == "seeds" and _is_double(cell))]
     every = np.concatenate([cell.all(what) for cell in cells])
-    _axes(axes, title, "number of clusters k", outcome.clusters, is_log=every.max() > 10 * max(every.min(), 1e-12))
+    prepare(axes, title, "number of clusters k", outcome.clusters, is_log=every.max() > 10 * max(every.min(), 1e-12))
     axes.set_ylabel("sum of distances to the nearest centre")
     ends = []
     for name in dict.fromkeys(cell.method.name for cell in cells):
         line = [cell for cell in cells if cell.method.name == name]
         method, places, costs = line[0].method, [cell.k for cell in line], [cell.all(what) for cell in line]
         means = [float(np.mean(some)) for some in costs]
-        low, high = zip(*map(_band, costs), strict=True)
+        low, high = zip(*map(band, costs), strict=True)
         axes.fill_between(places, low, high, color=method.colour, alpha=0.08, linewidth=0)
         axes.plot(places, means, STROKES[method.way], color=method.colour, linewidth=1.6, marker="o", markersize=3.0)
         ends.append((means[-1], name, method.colour))
@@ -87,7 +88,7 @@ def _is_double(cell: Cell) -> bool:
 
 
 def _times(axes: Any, timings: Sequence[Timing], label: str, places: list[int], title: str) -> None:
-    _axes(axes, title, label, places, is_log=True)
+    prepare(axes, title, label, places, is_log=True)
     axes.set_ylabel("CPU seconds")
     spent = zip(*((timing.plusplus, timing.tree + timing.search, timing.search) for timing in timings), strict=True)
     ends = []
@@ -98,7 +99,8 @@ def _times(axes: Any, timings: Sequence[Timing], label: str, places: list[int], 
     names_beside(axes, ends)
 
 
-def _axes(axes: Any, title: str, label: str, places: Sequence[int], *, is_log: bool) -> None:
+def prepare(axes: Any, title: str, label: str, places: Sequence[int], *, is_log: bool) -> None:
+    """Places on a logarithmic axis, what is measured on the other."""
     axes.set_title(title, loc="left")
     axes.set_xscale("log")
     axes.set_xticks(places, [str(place) for place in places])
@@ -106,12 +108,17 @@ def _axes(axes: Any, title: str, label: str, places: Sequence[int], *, is_log: b
     axes.set_xlabel(label)
     if is_log:
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(lambda value, position: f"{value:g}")
-        axes.yaxis.set_minor_formatter(lambda value, position: "")
+        axes.yaxis.set_minor_formatter(lambda value, position: _plain(value) if f"{value:e}"[0] in "25" else "")
+    axes.yaxis.set_major_formatter(lambda value, position: _plain(value))
     axes.spines[["right", "top"]].set_visible(False)
     axes.grid(axis="y", color="#DDDDDD", linewidth=0.6)
 
 
-def _band(costs: Sequence[float]) -> tuple[float, float]:
+def band(costs: Sequence[float]) -> tuple[float, float]:
     low, high = (5, 95) if len(costs) >= MANY_RUNS else (0, 100)
     return float(np.percentile(costs, low)), float(np.percentile(costs, high))
+
+
+def _plain(value: float) -> str:
+    """Without an exponent: 15000000 is 15 000 k."""
+    return f"{value:g}" if abs(value) < 10_000 else f"{value / 1000:,.0f} k".replace(",", " ")

@@ -7,14 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from kveil.research.hst_figures import FALSE_ALARM, Cell, Outcome, Verdict, farthest_apart, floor, verdicts
+from kveil.research.hst_claims import FALSE_ALARM, Verdict, farthest_apart, floor, verdicts
+from kveil.research.hst_figures import Cell, Outcome
 from kveil.research.hst_times import Timing
+from kveil.research.median_cases import KINDS
 
 NOTICE = (
     "Drawn by kveil on public or made-up data: none of these numbers is the paper's own. Methods as printed are drawn in "
     "floating point for study and promise nothing; DP-HST as printed would cost more than its epsilon even so. Corrected methods "
     "and kveil's default have a guarantee each, but costs are exact statistics of the rows: not for data about people."
 )
+
+TABLES = (
+    ("Seeds", "seeds"),
+    ("After the search", "final"),
+    ("Over the steps of the search, on average, as the paper has it", "iterates"),
+    ("Figure 5: steps until the average of five steps in a row is least", "steps"),
+    ("The same of swaps drawn uniformly, from the same seeds", "aimless_steps"),
+    ("Figure 6: the lowest cost on the way, which nobody releases", "best"),
+)
+COUNTED = ("steps", "steps_with_seeds", "aimless_steps")  # the others are costs
 
 
 def records(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
@@ -40,19 +52,19 @@ def _setting(outcome: Outcome) -> str:
     runs = len(outcome.cells[0].runs)
     thousands = " in thousands" if _unit(outcome) > 1 else ""
     said = (
-        f"{outcome.points} points, {outcome.rows} rows, ε = {outcome.epsilon:g}, {runs} run(s). Sums of distances to the nearest "
-        f"centre{thousands}, mean ± standard deviation of the runs."
+        f"{outcome.points} points, {outcome.rows} rows, ε = {outcome.epsilon:g}, T = {outcome.steps}, {runs} run(s). Sums of "
+        f"distances to the nearest centre{thousands}, mean ± standard deviation of the runs."
     )
-    tables = [f"{name}:\n\n{_table(outcome, what)}\n" for name, what in (("Seeds", "seeds"), ("After the search", "final"))]
-    iterates = f"Over the steps of the search, on average, as the paper has it:\n\n{_table(outcome, 'iterates')}\n"
-    return "\n".join([f"## {outcome.title}, {outcome.kind} demand\n\n{said}\n", *tables, iterates])
+    tables = [f"{name}:\n\n{_table(outcome, what)}\n" for name, what in TABLES]
+    return "\n".join([f"## {outcome.title}, {outcome.kind} demand\n\n{said}\n", *tables])
 
 
 def _table(outcome: Outcome, what: str) -> str:
     places = outcome.clusters
     lines = [f"| method | {' | '.join(f'k = {k}' for k in places)} |", "| --- |" + " ---: |" * len(places)]
     for name in dict.fromkeys(cell.method.name for cell in outcome.cells if cell.all(what)):
-        shown = [_shown(outcome.costs(name, k, what) / _unit(outcome)) for k in places]
+        unit = 1.0 if what in COUNTED else _unit(outcome)
+        shown = [_shown(outcome.costs(name, k, what) / unit) for k in places]
         lines.append(f"| {name} | {' | '.join(shown)} |")
     return "\n".join(lines)
 
@@ -74,15 +86,12 @@ def _ratios(outcomes: Sequence[Outcome]) -> str:
 
 def _claims(outcomes: Sequence[Outcome]) -> str:
     found = verdicts(outcomes)
-    names = list(dict.fromkeys(verdict.case for verdict in found))
-    lines = [f"| claim | {' | '.join(names)} |", "| --- |" + " ---: |" * len(names)]
-    for claim in dict.fromkeys(verdict.claim for verdict in found):
-        lines.append(f"| {claim} | {' | '.join(_counted(verdict) for verdict in found if verdict.claim == claim)} |")
+    tables = [_claim_table([verdict for verdict in found if verdict.kind == kind], kind) for kind in KINDS]
     pulls = [(np.mean(cell.all("pull")), np.log(cell.k * outcome.points)) for outcome, cell in _printed(outcomes)]
     paid = max(max(cell.all("paid")) for _, cell in _printed(outcomes))
     said = (
-        "Of all k and demands on a universe: in how many one is lower / higher / neither, by a paired t-test over the runs with "
-        f"a false alarm in {FALSE_ALARM:.0%} of cells. A single run decides nothing."
+        "At how many k on a universe one is lower / higher / neither, by a paired t-test over the runs with a false alarm in "
+        f"{FALSE_ALARM:.0%} of cells. A single run decides nothing."
     )
     notes = (
         f"- Without privacy the three starts end at most {farthest_apart(outcomes):.1%} apart, in the mean.\n"
@@ -91,7 +100,15 @@ def _claims(outcomes: Sequence[Outcome]) -> str:
         f"e^{max(needed for _, needed in pulls):.1f}.\n"
         f"- DP-HST as printed costs up to {paid:.3g} for a claimed {outcomes[0].epsilon:g}, rows added or removed.\n"
     )
-    return "\n\n".join(["## Which claims hold?", said, "\n".join(lines), notes])
+    return "\n\n".join(["## Which claims hold?", said, *tables, notes])
+
+
+def _claim_table(found: Sequence[Verdict], kind: str) -> str:
+    names = list(dict.fromkeys(verdict.case for verdict in found))
+    lines = [f"| {kind} demand | {' | '.join(names)} |", "| --- |" + " ---: |" * len(names)]
+    for claim in dict.fromkeys(verdict.claim for verdict in found):
+        lines.append(f"| {claim} | {' | '.join(_counted(verdict) for verdict in found if verdict.claim == claim)} |")
+    return "\n".join(lines)
 
 
 def _printed(outcomes: Sequence[Outcome]) -> list[tuple[Outcome, Cell]]:
@@ -138,6 +155,10 @@ def _deviation(costs: Sequence[float] | np.ndarray) -> float:
     return float(np.std(costs, ddof=1)) if len(costs) > 1 else 0.0
 
 
+def _mean(cell: Cell, what: str) -> float | None:
+    return float(np.mean(cell.all(what))) if cell.all(what) else None
+
+
 def _record(outcome: Outcome, cell: Cell) -> dict[str, Any]:
     seeds, finals = cell.all("seeds"), cell.all("final")
     lowest, is_private = floor(outcome, cell.k), cell.method.way != "not private"
@@ -151,10 +172,11 @@ def _record(outcome: Outcome, cell: Cell) -> dict[str, Any]:
         "epsilon_claimed": outcome.epsilon if is_private else None,
         "epsilon_paid": max(cell.all("paid"), default=None),
         "runs": len(cell.runs),
-        "mean_seeds": float(np.mean(seeds)) if seeds else None,
+        "mean_seeds": _mean(cell, "seeds"),
         "sd_seeds": _deviation(seeds) if seeds else None,
         "mean_final": float(np.mean(finals)),
         "sd_final": _deviation(finals),
-        "mean_iterates": float(np.mean(cell.all("iterates"))) if cell.all("iterates") else None,
+        "steps": outcome.steps,
+        **{f"mean_{what}": _mean(cell, what) for what in ("iterates", *COUNTED, "best")},
         "ratio_to_non_private": float(np.mean(finals)) / lowest if lowest else None,
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -11,9 +10,6 @@ import numpy as np
 
 from kveil.arrays import Integers
 from kveil.desk.base import Held
-from kveil.desk.pool import Pool
-from kveil.kernel.ledger import Ledger
-from kveil.kernel.loss import PrivacyUnit, floor_epsilon
 from kveil.methods.universe.search import tree_counts
 from kveil.models.private_kmedian import PrivateKMedian
 from kveil.partition.hst import Hst
@@ -21,6 +17,7 @@ from kveil.questions.demand import LEVELS, PointCounts
 from kveil.research.median_cases import SEED, Case
 from kveil.research.printed_search import printed_local_search
 from kveil.research.printed_seeds import printed_seeds, printed_seeds_cost
+from kveil.research.walks import aimless_sets, corrected_walk, pure_pool, steps_to_least
 from kveil.solve.demand import Demand
 from kveil.solve.hst import seeds_from_counts
 from kveil.solve.local_search import Swaps, best_swaps
@@ -64,16 +61,41 @@ class Run(NamedTuple):
 
     final: float
     seeds: float | None = None
-    iterates: float | None = None  # mean over the steps of a printed search
-    pull: float | None = None  # of its first step: ln(chance of the best swap / chance of one of mean cost)
+    walk: tuple[float, ...] = ()  # after every step of a private search of so many steps as the paper's
+    aimless: tuple[float, ...] = ()  # from the same seeds, after swaps that are drawn uniformly
+    pull: float | None = None  # of a printed first step: ln(chance of the best swap / chance of one of mean cost)
     paid: float | None = None  # the epsilon it costs for rows added or removed, by sound accounting
+
+    @property
+    def iterates(self) -> float | None:
+        """The mean over the steps, which the paper shows in place of the final cost."""
+        return float(np.mean(self.walk)) if self.walk else None
+
+    @property
+    def best(self) -> float | None:
+        """Of Figure 6: the lowest cost on the way, which nobody releases."""
+        return min(self.walk, default=None)
+
+    @property
+    def steps(self) -> int | None:
+        """Of Figure 5."""
+        return steps_to_least(self.walk)
+
+    @property
+    def steps_with_seeds(self) -> int | None:
+        """Of Figure 5, if the seeds count as the first set of the sequence."""
+        return steps_to_least((self.seeds, *self.walk)) if self.seeds is not None else None
+
+    @property
+    def aimless_steps(self) -> int | None:
+        return steps_to_least(self.aimless)
 
 
 class Round:
     """One demand on one universe, and everybody's run at it. Trees see the universe alone, and serve every k."""
 
-    def __init__(self, case: Case, rows: Integers, epsilon: float, number: int) -> None:
-        self.case, self.rows, self.epsilon, self.number = case, rows, epsilon, number
+    def __init__(self, case: Case, rows: Integers, epsilon: float, number: int, n_steps: int = STEPS) -> None:
+        self.case, self.rows, self.epsilon, self.number, self.n_steps = case, rows, epsilon, number, n_steps
         self.space, self.raw_counts = case.space, np.bincount(rows, minlength=case.space.n_points)
         self.swaps = Swaps(case.space, Demand.of(rows), Loss(is_squared=False))
 
@@ -90,16 +112,19 @@ class Round:
             return self._printed(seeds, printed_seeds_cost(self._printed_tree, self.epsilon / 2) if is_tree else 0.0, rng)
         left = self.epsilon / 2 if is_tree else self.epsilon  # public seeds leave all of it to the search
         model = PrivateKMedian(k, universe=self.space, method="local-search", init=seeds, epsilon=left, random_state=rng)
-        return Run(self._cost(model.fit(self.rows).center_indices_), self._cost(seeds), paid=self.epsilon)
+        walk = corrected_walk(self.space, self.raw_counts, seeds, rng, epsilon=left, n_steps=self.n_steps)
+        costs = tuple(cost * self.case.unit for cost in walk)
+        return Run(self._cost(model.fit(self.rows).center_indices_), self._cost(seeds), costs, paid=self.epsilon)
 
     def _printed(self, seeds: Integers, paid: float, rng: np.random.Generator) -> Run:
         """The printed search claims half of epsilon. It costs a quarter for rows added or removed: all costs move one way."""
-        walk = printed_local_search(self.space, self.raw_counts, seeds, rng, epsilon=self.epsilon, n_steps=STEPS)
-        iterates = float(np.mean([self._cost(centers) for centers in walk.sets[1:]]))
+        walk = printed_local_search(self.space, self.raw_counts, seeds, rng, epsilon=self.epsilon, n_steps=self.n_steps)
+        costs = tuple(self._cost(centers) for centers in walk.sets[1:])
+        aimless = tuple(map(self._cost, aimless_sets(self.space.n_points, seeds, rng, self.n_steps)))
         free = np.setdiff1d(np.arange(self.space.n_points), seeds)
         offered = self.swaps.costs(seeds)[:, free]
-        pull = self.epsilon / (4 * self.space.diameter * (STEPS + 1)) * float(offered.mean() - offered.min())
-        return Run(self._cost(walk.sets[walk.chosen]), self._cost(seeds), iterates, pull, paid + self.epsilon / 4)
+        pull = self.epsilon / (4 * self.space.diameter * (self.n_steps + 1)) * float(offered.mean() - offered.min())
+        return Run(self._cost(walk.sets[walk.chosen]), self._cost(seeds), costs, aimless, pull, paid + self.epsilon / 4)
 
     def _seeds(self, method: Method, k: int, rng: np.random.Generator) -> Integers:
         is_private = method.way != "not private"
@@ -131,11 +156,10 @@ class Round:
 
 def corrected_seeds(tree: Hst, raw_counts: Integers, k: int, epsilon: float, rng: np.random.Generator) -> Integers:
     """Private seeds from noisy counts of a public tree, for `epsilon` in all, add-remove: the start of "local-search" alone."""
-    budget = floor_epsilon(epsilon)
-    pool = Pool(budget, Fraction(0), "add-remove", PrivacyUnit(), is_pure=True)
+    pool, ledger = pure_pool(epsilon)
     plan = pool.plan()
     assert plan is not None
-    with Ledger.memory("these seeds", budget, relation="add-remove").reserve(plan) as ticket:
+    with ledger.reserve(plan) as ticket:
         pool.begin(ticket)
         noisy = tree_counts(Held(PointCounts(len(raw_counts)), (raw_counts,), pool), tree, 1.0)  # (nodes,)  public, charged
     return seeds_from_counts(tree, noisy, k, rng)
