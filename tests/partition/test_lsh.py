@@ -50,6 +50,13 @@ def test_balls_collide_as_often_as_the_law_says():
     assert [ball_chance(axes, axes**0.25) for axes in (2, 4)] == pytest.approx([0.409, 0.33], abs=1e-3)
 
 
+@pytest.mark.parametrize("t", [2, 4, 8, 16, 32])
+def test_far_points_share_a_ball_no_more_often_than_theorem_2_4_says(t):
+    """p(c) <= 2/(1 + c**2 e)**(t/2) with e = 1/(4 sqrt(t)), for balls of radius t**(1/4)."""
+    for c in (1.5, 2.0, 4.0):
+        assert ball_chance(t, t**0.25, c) <= 2 / (1 + c**2 / (4 * t**0.5)) ** (t / 2)
+
+
 @pytest.mark.parametrize("lsh", [RotatedGrid, BallLattice])
 def test_bucket_keys_are_in_range_even_for_points_far_out(lsh):
     rng = np.random.default_rng(4)

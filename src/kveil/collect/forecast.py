@@ -208,7 +208,7 @@ def _judged(terms: Terms, name: str, quality: float) -> tuple[tuple[str, ...], s
     if name == "lma" and terms.n_columns > lma.IMAGE:
         return ("one round is weak beyond 4 columns: expect several times the cost without privacy.",), None
     if name == "lae-paper":
-        return ("the paper's constants need billions of people: see people_needed of the plan.",), None
+        return ("the paper's formulas split people over very many queries: see people_needed of the plan.",), None
     if name == "grid" or (name == "refine" and terms.n_columns == 3):
         m = grid.detectability(terms, grid.DEPTHS[terms.n_columns])
         if m < GRID_REFUSE:
