@@ -37,7 +37,7 @@ def least_people(level: int, opt: float, k: int, noise_floor: float) -> float:
 
 
 def guesses(n: int, k: int) -> list[float]:
-    """Guesses of the optimal cost, doubling from k sqrt(n) to n, as the paper's text has it; its F, log2(n/sqrt(nk)), passes n."""
+    """Guesses of the optimal cost, doubling from k sqrt(n) to n, as the paper's text says; its F, log2(n/sqrt(nk)), passes n."""
     return [k * n**0.5 * 2.0**f for f in range(max(1, ceil(log2(n**0.5 / k))))]
 
 
