@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
-__all__ = ["Candidates", "Counts", "Grid", "KMedian", "Lloyd", "LocalSearch", "Mean", "SampleAggregate", "Tree"]
+__all__ = ["Candidates", "Counts", "Grid", "KMedian", "Lae", "Lloyd", "LocalSearch", "Mean", "SampleAggregate", "Tree"]
 
 
 @dataclass(frozen=True)
@@ -134,3 +135,19 @@ class LocalSearch:
 
     seeds: float = 0.5
     candidates: int | None = None
+
+
+@dataclass(frozen=True)
+class Lae:
+    """For LocalKMeans(protocol="lae") and campaigns of it. What is left out is the preset's.
+
+    lsh: how near points are kept together: "grid", rotated cubes, or "ball", the lattices of balls that the paper cites.
+    alpha: by what share an image may change squared distances, above 0 and at most 1: it has ln(10 k/alpha)/alpha**2 axes, at
+        most 8 and never more than columns. None: 4 axes with preset="paper", 3 with "lite".
+    c: hashing tells points c times as far apart as near ones from these, k to 1; above sqrt(2), at most 16. A smaller c means
+        narrower buckets, which near points share less often, so preset="paper" repeats them more often.
+    """
+
+    lsh: Literal["grid", "ball"] = "grid"
+    alpha: float | Fraction | None = None
+    c: float | Fraction | None = None

@@ -153,3 +153,17 @@ def test_the_local_table_is_saved_and_json_matches_it(kveil, tmp_path):
 def test_a_local_table_never_overwrites(refused, tmp_path):
     (tmp_path / "out").mkdir()
     assert is_one_paragraph(refused(2, "reproduce", "local-table", "--quick", "-o", tmp_path / "out"))
+
+
+@pytest.mark.research
+def test_the_slopes_of_local_protocols_are_saved_and_json_matches_them(kveil, tmp_path, monkeypatch):
+    import kveil.research.local_slopes as measured
+
+    monkeypatch.setattr(measured, "QUICK", measured.Size(people=(600, 1200), clusters=(4, 2), factors=(0.0, 4.0), runs=2))
+    outcome = kveil("reproduce", "local-slopes", "--quick", "-o", tmp_path / "out", "--json")
+    assert (outcome.code, outcome.err) == (0, "")
+    told = json.loads(outcome.out)
+    assert told["files"] == ["results.csv", "results.md", "slopes.csv", "slopes.svg"]
+    with open(tmp_path / "out" / "slopes.csv", newline="", encoding="utf-8") as file:
+        saved = list(csv.DictReader(file))
+    assert [float(line["exponent"]) for line in saved] == [line["exponent"] for line in told["slopes"]]

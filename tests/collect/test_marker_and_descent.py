@@ -5,6 +5,7 @@ from math import log2
 
 import numpy as np
 import pytest
+from exact_answers import Exact
 
 from kveil.collect import bitstogram, oracles
 from kveil.collect.answers import Drawn, FromLaw
@@ -75,23 +76,9 @@ def test_the_published_levels_and_guesses():
     assert log2(ROOT) == pytest.approx(1.585, abs=1e-3)
 
 
-class Told:
+def told(points):
     """Answers that are exact: everyone's cell is known."""
-
-    def __init__(self, points):
-        self._points = points
-
-    def received(self, query):
-        return len(self._points)
-
-    def support(self, query, keys):
-        from kveil.collect.encoding import keys_of
-        from kveil.collect.oracles import chances
-
-        held = keys_of(query, self._points)
-        own, other = chances(query.kind, query.M, Fraction(4))
-        people = np.array([(held == key).sum() for key in keys])
-        return people * own + (len(held) - people) * other
+    return Exact(points, np.ones(len(points)))
 
 
 def test_the_tree_finds_where_people_are_and_keeps_what_is_left_of_a_parent():
@@ -101,7 +88,7 @@ def test_the_tree_finds_where_people_are_and_keeps_what_is_left_of_a_parent():
     points = np.vstack([np.tile([0.3, 0.3], (6 * n // 10, 1)), rng.uniform(0.05, 0.68, (4 * n // 10, 2))])
     terms = Terms(n, 2, 2, Fraction(4))
     queries = [cell_query(i, PLAIN, depth, terms) for i, depth in enumerate((4, 8))]
-    proxy = descend(Told(points), queries, terms, z=30.0, cap=16)
+    proxy = descend(told(points), queries, terms, z=30.0, cap=16)
     heaviest = int(proxy.weights.argmax())
     assert np.abs(proxy.points[heaviest] - 0.3).max() <= 3 / 16
     assert proxy.weights[heaviest] == pytest.approx(0.6 * n, rel=0.1)
@@ -111,7 +98,7 @@ def test_the_tree_finds_where_people_are_and_keeps_what_is_left_of_a_parent():
 def test_children_never_outweigh_their_parent():
     points = np.tile([0.3, 0.3], (1000, 1))
     terms = Terms(500, 1, 2, Fraction(4))  # fewer people were announced than answered: estimates are scaled to those
-    proxy = descend(Told(points), [cell_query(0, PLAIN, 4, terms)], terms, z=2.5, cap=8)
+    proxy = descend(told(points), [cell_query(0, PLAIN, 4, terms)], terms, z=2.5, cap=8)
     assert proxy.weights.sum() <= 500 * (1 + 1e-9)
 
 
@@ -130,9 +117,9 @@ def test_cells_of_which_none_stands_out_alone_count_as_a_block():
     points = np.vstack([np.tile([-0.5, -0.5], (n // 2, 1)), rng.uniform(0.01, 0.7, (n // 2, 2))])
     query = cell_query(0, PLAIN, 8, terms)
     cut = 0.05 * n / (threshold(1.0, 1.0, 256) * np.sqrt(n * oracles.variance(query.kind, query.M, terms.epsilon)))
-    alone = descend(Told(points), [query], terms, z=cut, cap=400)
+    alone = descend(told(points), [query], terms, z=cut, cap=400)
     assert alone.weights == pytest.approx([n / 2])
-    both = descend(Told(points), [query], terms, z=cut, cap=400, is_gathered=True)
+    both = descend(told(points), [query], terms, z=cut, cap=400, is_gathered=True)
     assert both.weights.sum() == pytest.approx(n, rel=0.1)
     assert (both.shared[0], both.shared[1:].min() > 1) == (1.0, True)
     spread_out = both.points[1:].T @ both.weights[1:] / both.weights[1:].sum()

@@ -1,13 +1,15 @@
 """What to expect, when to refuse, and the conditional figure of a shuffler."""
 
 from fractions import Fraction
-from math import exp, inf
+from math import ceil, exp, inf, log2, sqrt
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 from kveil.collect.forecast import as_table, plan
+from kveil.collect.lae import PAPER, Lae
+from kveil.collect.queries import Terms
 from kveil.collect.shuffle import clone_delta, closed_form, conditional, numerical, shuffled
 from kveil.errors import InvalidValue
 
@@ -96,6 +98,10 @@ def test_the_paper_s_constants_need_billions_of_people():
     assert paper.people_needed == pytest.approx(2.3e9, rel=0.03)
     assert lite.people_needed < 5e6
     assert paper.warnings
+    families = sum(1 for _ in Lae(Terms(10**6, 8, 4, Fraction(1)), b"", PAPER).parts())
+    printed = ceil(log2(10**6 / sqrt(8 * 10**6))) * 20 * 7 * 17  # F, rounded up; L = lg n; M; and R with the rotated grid's p(1)
+    assert (families, printed) == (2_574, 21_420)
+    assert printed / families * paper.people_needed == pytest.approx(19e9, rel=0.03)
 
 
 def test_a_plan_says_what_a_campaign_costs_everyone():

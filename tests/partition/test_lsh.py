@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kveil.collect.lae import collision_chance
+from kveil.collect.constants import ball_chance, collision_chance
 from kveil.partition.lsh import BallLattice, Buckets, RotatedGrid, contains
 from kveil.partition.public_map import PublicMap, into_ball
 
@@ -37,18 +37,24 @@ def test_grids_collide_as_often_as_the_law_says(d):
     assert np.mean(shared) == pytest.approx(collision_chance(d, 2.0), abs=0.02)
 
 
-def test_balls_keep_near_points_together_more_often_than_far_ones():
-    rng = np.random.default_rng(3)
-    shares = {}
-    for apart in (0.1, 0.4):
+def test_balls_collide_as_often_as_the_law_says():
+    """Fixed seed; 80 lattices of 60 pairs each, near and far: the shares are known to 0.03."""
+    rng = np.random.default_rng(8)
+    for apart in (0.2, 0.4):
         shared = []
-        for _ in range(200):
-            balls = BallLattice.drawn(3, 0.2, rng)
-            one, other = pairs_apart(20, 3, apart, rng)
+        for _ in range(80):
+            balls = BallLattice.drawn(4, 0.2, rng)
+            one, other = pairs_apart(60, 4, apart, rng)
             shared.append((balls.buckets(one, 2.0) == balls.buckets(other, 2.0)).mean())
-        shares[apart] = np.mean(shared)
-    assert shares[0.1] > 0.5
-    assert shares[0.4] < 0.25
+        assert np.mean(shared) == pytest.approx(ball_chance(2, 1.0, apart / 0.2), abs=0.03)
+    assert [ball_chance(axes, axes**0.25) for axes in (2, 4)] == pytest.approx([0.409, 0.33], abs=1e-3)
+
+
+@pytest.mark.parametrize("t", [2, 4, 8, 16, 32])
+def test_far_points_share_a_ball_no_more_often_than_theorem_2_4_says(t):
+    """p(c) <= 2/(1 + c**2 e)**(t/2) with e = 1/(4 sqrt(t)), for balls of radius t**(1/4)."""
+    for c in (1.5, 2.0, 4.0):
+        assert ball_chance(t, t**0.25, c) <= 2 / (1 + c**2 / (4 * t**0.5)) ** (t / 2)
 
 
 @pytest.mark.parametrize("lsh", [RotatedGrid, BallLattice])

@@ -186,6 +186,36 @@ def local_table(
     typer.echo(f"Saved at {out}: {', '.join(sorted(files))}.")
 
 
+@app.command("local-slopes")
+def local_slopes(
+    out: Annotated[Path, typer.Option("--out", "-o", help="folder to make; must not exist")] = Path("kveil-local-slopes"),
+    quick: Annotated[bool, typer.Option("--quick", help="two numbers of people and of clusters: under a minute")] = False,
+    runs: Annotated[int | None, typer.Option(min=2, help="campaigns of every cell; default 8, 2 with --quick")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+) -> None:
+    """How the error of local protocols grows with people and clusters, beside Table 1 of the paper on LAE, at OUT."""
+    _check_new(out)
+    _drawing()
+    from kveil.release.place import put_folder
+    from kveil.research.local_slopes import QUICK, Size, measure
+    from kveil.research.records import as_csv
+    from kveil.research.slopes_report import as_markdown, records, slopes, svg
+
+    size = QUICK if quick else Size()
+    size = replace(size, runs=runs or size.runs)
+    with bar_on_terminals() as update:
+        cells = measure(size, update)
+    report = as_markdown(cells, size.epsilon)
+    files = {"slopes.svg": svg(cells, size.epsilon), "slopes.csv": as_csv(slopes(cells)).encode()}
+    files |= {"results.csv": as_csv(records(cells)).encode(), "results.md": report.encode()}
+    put_folder(out, files, None)
+    if as_json:
+        typer.echo(json.dumps({"out": str(out), "files": sorted(files), "slopes": slopes(cells), "results": records(cells)}))
+        return
+    typer.echo(report)
+    typer.echo(f"Saved at {out}: {', '.join(sorted(files))}.")
+
+
 def _drawing(module: str = "kveil.research.figure") -> Any:
     """What draws a figure, asked for before anything is computed."""
     try:

@@ -14,12 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from kveil.arrays import Floats
 from kveil.collect import protocols
+from kveil.collect.constants import checked
 from kveil.collect.forecast import LocalPlan, plan
-from kveil.collect.manifest import LEAST_RADIUS, MOST_NAME, Header, Mode, parse_epsilon, split_cohorts
+from kveil.collect.manifest import LEAST_RADIUS, MOST_NAME, Header, Mode, parse_epsilon, parse_ratio, split_cohorts
 from kveil.collect.queries import LARGEST, MOST_CENTRES, MOST_COLUMNS, MOST_PEOPLE, LocalProtocol, Terms, whole
 from kveil.collect.shuffle import conditional
 from kveil.errors import InvalidValue
 from kveil.kernel.loss import Charge, Guarantee, Plan, guarantee
+from kveil.tuning import Lae as Tuning
 
 HONEST = (
     "every device runs an unchanged client that trusts no key but the pinned one, and its ledger was never restored from a copy",
@@ -39,6 +41,8 @@ class Campaign:
     mode: "one_round", everyone answers once with all of epsilon; or "all_rounds", everyone in every round with an equal part of
         it, which is noisier.
     min_reports: a round with fewer is not decoded: once its days are over, closing it ends the campaign.
+    tuning: kveil.tuning.Lae(...), for "lae" and "lae-paper"; its numbers with at most 4 digits on either side of p/q. Manifests
+        state it, so it cannot change between rounds.
 
     Terms that no device could be asked under are refused here, and too few people by `plan().check()` and `Collector.open`.
     """
@@ -52,6 +56,7 @@ class Campaign:
     protocol: str = "auto"
     mode: Mode = "one_round"
     min_reports: int = 1
+    tuning: Tuning | None = None
 
     def __post_init__(self) -> None:
         if not (isinstance(self.name, str) and 1 <= len(self.name) <= MOST_NAME and self.name.isprintable()):
@@ -64,13 +69,17 @@ class Campaign:
         _check_radius(self.radius)
         check_one_of("protocol", self.protocol, ("auto", *protocols.PROTOCOLS))
         check_one_of("mode", self.mode, get_args(Mode))
+        if self.tuning is not None:
+            check_one_of("protocol of a campaign with a tuning", self.protocol, tuple(protocols.TUNED))
+            exact_tuning(self.tuning)
 
     def plan(self) -> LocalPlan:
         """What to expect, for each round's part of epsilon."""
         epsilon, columns = exact_epsilon(self.epsilon), _middle(self.center).size
-        expected = forecast(self.protocol, self.n, self.n_clusters, columns, epsilon)
+        expected = forecast(self.protocol, self.n, self.n_clusters, columns, epsilon, self.tuning)
         if self.mode == "all_rounds":
-            expected = forecast(expected.protocol, self.n, self.n_clusters, columns, epsilon / expected.rounds)
+            each = epsilon / expected.rounds
+            expected = forecast(expected.protocol, self.n, self.n_clusters, columns, each, self.tuning)
         return expected
 
     def header(self, key: str) -> Header:
@@ -89,21 +98,22 @@ class Campaign:
             key=key,
             mode=self.mode,
             epsilon_rounds=(expected.terms.epsilon,) * expected.rounds if self.mode == "all_rounds" else (),
+            tuning=exact_tuning(self.tuning),
         )
 
 
-def forecast(name: str, n: int, k: int, n_columns: int, epsilon: Fraction) -> LocalPlan:
+def forecast(name: str, n: int, k: int, n_columns: int, epsilon: Fraction, tuning: Tuning | None = None) -> LocalPlan:
     """The plan of a protocol by the name that manifests use; the families of "lae" differ in hashing and constants only."""
     family, preset = (
         (name.split("-")[0], "paper" if name == "lae-paper" else "lite") if name in protocols.PROTOCOLS else (name, "lite")
     )
-    return plan(n, k, n_columns, epsilon, family, preset)  # type: ignore[arg-type]
+    return plan(n, k, n_columns, epsilon, family, preset, tuning=tuning)  # type: ignore[arg-type]
 
 
 def protocol_of(header: Header) -> LocalProtocol:
     """The protocol of a campaign. Its public choices follow from the campaign's hash: anyone can repeat them."""
     terms = Terms(header.n, header.k, header.n_columns, header.epsilon_of(1))
-    return protocols.build(header.method, terms, bytes.fromhex(header.campaign))
+    return protocols.build(header.method, terms, bytes.fromhex(header.campaign), header.tuning)
 
 
 def promise(header: Header, reports: Sequence[int] = ()) -> Guarantee:
@@ -193,6 +203,19 @@ def _middle(center: ArrayLike) -> NDArray[np.float32]:
             "middle of a ball that holds the points, from public knowledge."
         )
     return given.astype(np.float32)
+
+
+def exact_tuning(tuning: Tuning | None) -> Tuning | None:
+    """With fractions, as manifests hold it; a float is taken for the decimal that it is printed as. None if it says nothing."""
+    if tuning is None or checked(tuning) == Tuning():
+        return None
+    try:
+        alpha, c = (None if x is None else parse_ratio(str(Fraction(str(x)))) for x in (tuning.alpha, tuning.c))
+    except InvalidValue:
+        wrong = InvalidValue("alpha and c of a campaign's tuning must be p or p/q with at most 4 digits each.")
+    else:
+        return checked(Tuning(tuning.lsh, alpha, c))
+    raise wrong
 
 
 def exact_epsilon(epsilon: float | str | Fraction) -> Fraction:

@@ -292,7 +292,7 @@ def _few(header: Header, reports: list[int]) -> list[str]:
 def _warnings(last: Manifest, outcome: Outcome) -> list[str]:
     """What was to be expected beforehand, and what the noise in the result itself says; functions of reports."""
     header, rho = last.header, last.queries[0].rho
-    expected = forecast(header.method, header.n, header.k, header.n_columns, header.epsilon_of(1))
+    expected = forecast(header.method, header.n, header.k, header.n_columns, header.epsilon_of(1), header.tuning)
     told = [f"expected: {text}" for text in expected.warnings]
     if outcome.sd is not None and rho is not None:
         lost = np.count_nonzero(outcome.sd * sqrt(header.n_columns) > rho / 2)

@@ -22,6 +22,7 @@ from kveil.collect.vector import codebook
 from kveil.errors import InvalidValue
 from kveil.kernel.loss import MOST_LOCAL_EPSILON
 from kveil.partition.public_map import side
+from kveil.tuning import Lae as Tuning
 
 Protocol = Literal["auto", "refine", "grid", "lae", "lma"]
 Preset = Literal["lite", "paper"]
@@ -91,11 +92,13 @@ def plan(
     preset: Preset = "lite",
     *,
     cost: float = COST,
+    tuning: Tuning | None = None,
 ) -> LocalPlan:
     """What to expect of `n` people with one point of `n_columns` each.
 
     epsilon: of each person, at most 10.
     cost: a guess, from public knowledge, of the mean squared distance to the nearest centre over the squared radius.
+    tuning: kveil.tuning.Lae(...), for protocol "lae".
 
     >>> plan(1_000_000, 8, 10, 1).protocol, round(plan(1_000_000, 8, 10, 1).ratio, 1)
     ('refine', 1.1)
@@ -107,7 +110,7 @@ def plan(
             raise InvalidValue(f"{what} must be a number above 0 and at most {most}, got {value!r}.")
     terms = Terms(n, k, n_columns, Fraction(epsilon if isinstance(epsilon, Rational) else float(epsilon)))
     name, why = _chosen(terms, protocol, preset)
-    built = build(name, terms, b"plan")
+    built = build(name, terms, b"plan", tuning)
     quality, excess, needed = _outlook(terms, name, built, cost)
     excess = None if excess is None else min(excess, 1 / cost - 1)  # one centre in the middle costs at most the squared radius
     warnings, refusal = _judged(terms, name, quality)
@@ -205,7 +208,7 @@ def _judged(terms: Terms, name: str, quality: float) -> tuple[tuple[str, ...], s
     if name == "lma" and terms.n_columns > lma.IMAGE:
         return ("one round is weak beyond 4 columns: expect several times the cost without privacy.",), None
     if name == "lae-paper":
-        return ("the paper's constants need billions of people: see people_needed of the plan.",), None
+        return ("the paper's formulas split people over very many queries: see people_needed of the plan.",), None
     if name == "grid" or (name == "refine" and terms.n_columns == 3):
         m = grid.detectability(terms, grid.DEPTHS[terms.n_columns])
         if m < GRID_REFUSE:

@@ -1,60 +1,52 @@
 """LAE, the four rounds of "Locally Private k-Means Clustering with Constant Multiplicative Approximation and Near-Optimal
-Additive Error", completed: heavy cells; buckets of near points in medium cells; the weight of every candidate; means.
+Additive Error": heavy cells; buckets of near points in medium cells; the weight of every candidate; means.
 
-Every person answers one query of one round with all of epsilon. In the paper everyone answers everything, and how epsilon is
-divided over L + 2 F L M R + 3 releases is left to a supplement. The last round sums vectors per centre; the main text shows a
-single sum (docs/errata.md 21 and 22).
+Every person answers one query of one round with all of epsilon. In the paper's pseudo-code everyone answers all of them, with
+budgets (epsilon_CH and others) that it names and leaves to a supplement, which we do not have. Whoever is in no medium cell
+answers, too, with the key 0 and the vector 0, as in that pseudo-code. The last round sums vectors per centre; the pseudo-code
+prints one sum of all of them. What stands for the paper's synthetic space is `kveil.partition.lsh.Buckets`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import replace
 from math import ceil, log, log2, sqrt
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from kveil.arrays import Floats
 from kveil.collect.bitstogram import folded, heavy_keys
 from kveil.collect.centres import moved, weighted_centres
+from kveil.collect.constants import BETA, LITE, PAPER, Preset, collision_chance, tuned
 from kveil.collect.descent import Level, children, estimated
 from kveil.collect.marker import guesses, least_people, mark, n_levels
 from kveil.collect.one_grid import cell_query
 from kveil.collect.oracles import best_oracle
-from kveil.collect.queries import MOST_CENTRES, MOST_QUERIES, Answers, Keys, Outcome, Query, Round, Terms, public_generator
+from kveil.collect.queries import (
+    MOST_CENTRES,
+    MOST_KEYS,
+    MOST_QUERIES,
+    Answers,
+    Keys,
+    Outcome,
+    Query,
+    Round,
+    Terms,
+    public_generator,
+)
 from kveil.collect.vector import codebook, released
 from kveil.partition.lsh import BallLattice, Buckets, RotatedGrid
 from kveil.partition.public_map import PublicMap, into_ball, side
+from kveil.tuning import Lae as Tuning
 
-BETA = 0.1  # failure probability, wherever the paper leaves it open
+__all__ = ["LITE", "PAPER", "Family", "Lae", "Preset", "collision_chance"]
+
 NOISE_FACTOR = 3.0
 MOST_ENUMERATED = 2**20
 DEEPEST = 48
-
-
-@dataclass(frozen=True)
-class Preset:
-    """Constants. None: the paper's formula, with the levels that no cell can be heavy on left out.
-
-    hemisphere: half of all codewords are preferred, as in print, instead of the best share.
-    """
-
-    most_axes: int
-    cut: float
-    cubes: float  # side of the cubes that near points share, over the distance that counts as near
-    guesses: int | None = None
-    levels: int | None = None
-    scales: int | None = None
-    repeats: int | None = None
-    buckets_per_centre: int = 4
-    hemisphere: bool = False
-    lsh: Literal["grid", "ball"] = "grid"
-
-
-LITE = Preset(most_axes=3, cut=3.5, cubes=2.0, guesses=1, levels=4, scales=1, repeats=1)
-PAPER = Preset(most_axes=4, cut=3.0, cubes=4.0, hemisphere=True)
+MOST_HASHING = 2**23  # bytes of one manifest that hashing may take: half of what a device reads
 
 
 class Family(NamedTuple):
@@ -69,7 +61,8 @@ class Family(NamedTuple):
 class Lae:
     shares: tuple[float, ...] = (0.25, 0.25, 0.25, 0.25)
 
-    def __init__(self, terms: Terms, seed: bytes, preset: Preset = LITE) -> None:
+    def __init__(self, terms: Terms, seed: bytes, preset: Preset = LITE, tuning: Tuning | None = None) -> None:
+        preset = tuned(preset, tuning, terms)
         self.terms, self.seed, self.preset = terms, seed, preset
         self.name = "lae-paper" if preset.hemisphere else "lae"
         self.n_axes = min(preset.most_axes, terms.n_columns)
@@ -78,6 +71,7 @@ class Lae:
 
     def first(self) -> Round:
         one = PublicMap.drawn(self.terms.n_columns, self.n_axes, public_generator(self.seed, "round", 1))
+        one = replace(one, axes=one.axes / np.float32(self.preset.stretch))
         queries = [cell_query(level - 1, one, level * self.n_axes, self.terms) for level in range(1, max(self.levels) + 1)]
         return Round(1, tuple(queries))
 
@@ -97,13 +91,12 @@ class Lae:
         return self.preset.scales or 1 + ceil(log2(self.n_axes**1.5 * sqrt(max(self.levels))))
 
     def n_repeats(self) -> int:
-        near = collision_chance(self.n_axes, self.preset.cubes)
-        return self.preset.repeats or ceil(log(self.terms.k * max(self.levels) ** 2 / BETA) / near)
+        return self.preset.repeats or ceil(log(self.terms.k * max(self.levels) ** 2 / BETA) / self.preset.near(self.n_axes))
 
     def width(self, level: int, scale: int) -> float:
-        """Side of the cubes that near points share."""
+        """Of the buckets that near points share: the side of a cube, or the radius of a ball."""
         near = side(level) if self.preset.scales else 2.0**scale * side(level) / (self.n_axes * sqrt(max(self.levels)))
-        return self.preset.cubes * near
+        return self.preset.width * near
 
     def _n_levels(self, guess: int) -> int:
         deepest = DEEPEST // self.n_axes
@@ -120,12 +113,16 @@ class Lae:
                 heavy_cells[part.guess] = self._heavy(found, part.guess)
             heavy = heavy_cells[part.guess]
             above = heavy[part.level - 2] if part.level > 1 else np.zeros(1, dtype=np.uint64)
-            family: type[RotatedGrid] | type[BallLattice] = RotatedGrid if self.preset.lsh == "grid" else BallLattice
-            lsh = family.drawn(self.n_axes, self.width(part.level, part.scale), lsh_rng)
+            lsh = self._hashing(self.width(part.level, part.scale), lsh_rng)
             if len(above):
                 up = max(1, ceil(1.5 * log2(self.n_axes)))
                 families.append((part, Buckets(one, part.level, up, above, heavy[part.level - 1], lsh)))
         return self._buckets(families)
+
+    def _hashing(self, width: float, rng: np.random.Generator) -> RotatedGrid | BallLattice:
+        if self.preset.lsh == "grid":
+            return RotatedGrid.drawn(self.n_axes, width, rng)
+        return BallLattice.drawn(self.n_axes, width, rng, self.preset.ball_axes)
 
     def _descended(self, done: Round, answers: Answers) -> list[Level]:
         """Cells of every level that reach the cut, children of such cells."""
@@ -197,7 +194,7 @@ class Lae:
         received = answers.received(sums)
         if not received or not len(keys):
             return np.zeros((0, self.n_axes))
-        scale, near = terms.n / received, collision_chance(self.n_axes, self.preset.cubes)
+        scale, near = terms.n / received, self.preset.near(self.n_axes)
         book = codebook(self.n_axes, terms.epsilon, hemisphere=self.preset.hemisphere)
         by_cost = BETA * self.opts[part.guess] / (side(part.level) ** 2 * terms.k * max(self.levels) ** 2 * self.n_axes)
         by_noise = NOISE_FACTOR * scale * sqrt(received * book.variance)
@@ -241,25 +238,24 @@ class Lae:
         return buckets.map
 
 
-@lru_cache(maxsize=64)
-def collision_chance(n_axes: int, width: float, apart: float = 1.0) -> float:
-    """That two points so far apart share a cube of a rotated grid: E prod (1 - apart |v_i| / width)+, v uniform on the sphere."""
-    rng = np.random.default_rng(0)  # public: an integral over directions, the same for everyone
-    v = rng.standard_normal((200_000, n_axes))
-    v /= np.linalg.norm(v, axis=1, keepdims=True)
-    return float(np.maximum(0.0, 1 - apart * np.abs(v) / width).prod(axis=1).mean())
-
-
 def _fitting(families: list[tuple[Family, Buckets]]) -> list[tuple[Family, Buckets]]:
     """As many repeats, and then as many scales that can be enumerated, as one round has room for."""
 
     def size(some: list[tuple[Family, Buckets]]) -> int:
         return sum(2 if b.n_keys <= MOST_ENUMERATED else 2 + b.n_keys.bit_length() for _, b in some)
 
+    families = [(part, buckets) for part, buckets in families if buckets.n_keys <= MOST_KEYS]
+    room = min(MOST_QUERIES, MOST_HASHING // max((_hashing_bytes(buckets) for _, buckets in families), default=1))
     most = max((part.repeat for part, _ in families), default=0)
-    while size(families) > MOST_QUERIES and most > 0:
+    while size(families) > room and most > 0:
         most -= 1
         families = [(part, buckets) for part, buckets in families if part.repeat <= most]
-    if size(families) > MOST_QUERIES:
+    if size(families) > room:
         families = [(part, buckets) for part, buckets in families if buckets.n_keys <= MOST_ENUMERATED]
-    return families[: MOST_QUERIES // 2]
+    return families[: room // 2]
+
+
+def _hashing_bytes(buckets: Buckets) -> int:
+    """Of the hashing of one query in a manifest: single precision in base64."""
+    numbers = buckets.lsh.rotation.size if isinstance(buckets.lsh, RotatedGrid) else buckets.lsh.shifts.size
+    return max(1, 4 * numbers * 4 // 3)

@@ -1,7 +1,10 @@
 """LMA: everything in one round. Cells of several depths at once, and, in many columns, sums of the points of coarse cells.
 
-One round means that no device can know the centres, so means come from sums per cell that were collected blindly: adding up the
-cells of a cluster adds up their noise, which is why this is weak where the image has fewer dimensions than the data.
+The paper outlines LMA: grids of log n scales in an image of O(log k/alpha**2) axes, of which the points that most people are near
+become candidates. How it comes back from the image in one round is left to a supplement, which we do not have. Here there are
+three or four depths and at most four axes, whatever n and k are. One round means that no device can know the centres, so means
+come from sums per cell that were collected blindly: adding up the cells of a cluster adds up their noise, which is why this is
+weak where the image has fewer dimensions than the data.
 """
 
 from __future__ import annotations

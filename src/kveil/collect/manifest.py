@@ -20,11 +20,15 @@ from numpy.typing import NDArray
 
 from kveil import canonical
 from kveil.collect import report
+from kveil.collect.constants import checked, image_axes
 from kveil.collect.documents import decode_floats, encode, query_document, read_query
 from kveil.collect.keys import SigningKey, is_key, is_signed
+from kveil.collect.protocols import TUNED
 from kveil.collect.queries import MOST_CENTRES, MOST_COLUMNS, MOST_PEOPLE, MOST_QUERIES, Query
 from kveil.errors import InvalidValue, ManifestError
 from kveil.kernel.loss import response_weights
+from kveil.partition.lsh import BallLattice
+from kveil.tuning import Lae as Tuning
 
 Mode = Literal["one_round", "all_rounds"]
 SCHEMA = "kveil.local/1"
@@ -45,6 +49,7 @@ class Header:
     epsilon: of one person over the whole campaign. In mode "one_round" everyone answers in the round of their cohort, with all
     of it; in "all_rounds" everyone answers in every round, with `epsilon_rounds`, which add up to no more.
     cohorts: an inclusive range of 16-bit numbers a round. key: the collector's, which signs.
+    tuning: of LAE, its numbers as fractions. Headers that name none are those that every version reads.
     """
 
     name: str
@@ -58,6 +63,7 @@ class Header:
     key: str
     mode: Mode = "one_round"
     epsilon_rounds: tuple[Fraction, ...] = ()
+    tuning: Tuning | None = None
 
     @property
     def n_columns(self) -> int:
@@ -83,7 +89,8 @@ class Header:
             privacy["eps_rounds"] = [str(epsilon) for epsilon in self.epsilon_rounds]
         domain = {"D": self.n_columns, "o": encode(self.center), "Rad": encode(np.array([self.radius]))}
         cohorts = [list(cohort) for cohort in self.cohorts]
-        return {
+        given = {} if self.tuning is None else {"tuning": _tuning_document(self.tuning)}
+        return given | {
             "schema": SCHEMA, "name": self.name, "domain": domain, "k": self.k, "method": self.method, "n": self.n,
             "privacy": privacy, "cohorts": cohorts, "report_bytes": report.BYTES, "key": self.key,
         }  # fmt: skip
@@ -92,7 +99,7 @@ class Header:
     def from_json(cls, data: Any) -> Self:
         """Read strictly; anything else than this version writes raises `ManifestError`."""
         need(isinstance(data, dict) and data.get("schema") == SCHEMA, f"its schema is not {SCHEMA}; a newer program may read it")
-        fields(data, HEADER)
+        fields(data, HEADER, {"tuning"})
         fields(data["domain"], {"D", "Rad", "o"})
         n_columns = integer(data["domain"]["D"], 1, MOST_COLUMNS)
         mode, epsilon, shares = _privacy(data["privacy"])
@@ -108,7 +115,9 @@ class Header:
             key=data["key"],
             mode=mode,
             epsilon_rounds=shares,
+            tuning=_tuning(data["tuning"]) if "tuning" in data else None,
         )
+        need(header.tuning is None or header.method in TUNED, "its tuning belongs to another method")
         need(is_key(header.key), "its key is no Ed25519 key in hexadecimal")
         need(mode == "one_round" or len(shares) == header.n_rounds, "eps_rounds does not have an entry for each round")
         integer(data["report_bytes"], report.BYTES, report.BYTES)
@@ -179,6 +188,7 @@ class Manifest:
         need(max(books, default=0) <= MOST_NUMBERS, "a codebook is so large that a device would be busy for minutes")
         need([query.id for query in manifest.queries] == [*range(len(listed))], "its queries are not numbered from 0 on")
         need(manifest.not_before <= manifest.not_after, "it ends before it begins")
+        need(_is_tuned(header, manifest.queries), "its hashing or its image is not what its tuning says")
         need(manifest.body == body, "it is not written as this version writes it")
         return manifest
 
@@ -260,11 +270,18 @@ def split_cohorts(shares: Sequence[float], mode: Mode = "one_round") -> tuple[tu
     return tuple((int(low), int(high) - 1) for low, high in zip([0, *ends[:-1]], ends, strict=True))
 
 
-def parse_epsilon(text: Any) -> Fraction:
+def parse_ratio(text: Any) -> Fraction:
     """`p` or `p/q` in lowest terms, both below 10 000: a number that every device reads alike."""
     is_ratio = isinstance(text, str) and re.fullmatch(r"[0-9]{1,4}(/[1-9][0-9]{0,3})?", text) is not None
-    epsilon = Fraction(text) if is_ratio else Fraction(0)
-    need(str(epsilon) == text and 0 < epsilon <= 10, "epsilon is not p or p/q in lowest terms, above 0 and at most 10")
+    ratio = Fraction(text) if is_ratio else None
+    need(str(ratio) == text, "a number is not p or p/q in lowest terms")
+    assert ratio is not None
+    return ratio
+
+
+def parse_epsilon(text: Any) -> Fraction:
+    epsilon = parse_ratio(text)
+    need(0 < epsilon <= 10, "epsilon is not above 0 and at most 10")
     return epsilon
 
 
@@ -284,6 +301,33 @@ def _privacy(data: Any) -> tuple[Mode, Fraction, tuple[Fraction, ...]]:
     shares = tuple(parse_epsilon(text) for text in listed)
     need(sum(shares) <= epsilon, "eps_rounds add up to more than eps")
     return mode, epsilon, shares
+
+
+def _tuning(data: Any) -> Tuning:
+    fields(data, {"lsh"}, {"alpha", "c"})
+    alpha, c = (parse_ratio(data[name]) if name in data else None for name in ("alpha", "c"))
+    need(isinstance(data["lsh"], str), "its tuning names no hashing")
+    try:
+        tuning = checked(Tuning(data["lsh"], alpha, c))
+    except InvalidValue:
+        tuning = Tuning()
+    need(tuning != Tuning(), "its tuning says nothing, or is out of range")
+    return tuning
+
+
+def _tuning_document(tuning: Tuning) -> dict[str, Any]:
+    numbers = {"alpha": tuning.alpha, "c": tuning.c}
+    return {"lsh": tuning.lsh} | {name: str(value) for name, value in numbers.items() if value is not None}
+
+
+def _is_tuned(header: Header, queries: Sequence[Query]) -> bool:
+    """Whether queries hash, and see an image, as the header's tuning says; without one there is nothing to hold them against."""
+    if header.tuning is None:
+        return True
+    balls = {isinstance(query.buckets.lsh, BallLattice) for query in queries if query.buckets is not None}
+    maps = [one for query in queries for one in (*query.maps, *([query.buckets.map] if query.buckets else []))]
+    wanted = None if header.tuning.alpha is None else image_axes(header.tuning, header.k, header.n_columns)
+    return balls <= {header.tuning.lsh == "ball"} and (wanted is None or {one.n_axes for one in maps} <= {wanted})
 
 
 def _cohorts(data: Any, mode: Mode) -> tuple[tuple[int, int], ...]:

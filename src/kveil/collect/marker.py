@@ -2,7 +2,8 @@
 
 A point farther than side/d from all optimal centres pays at least (side/d)**2, so only OPT d**2/side**2 points are far; a cell
 that holds many more people than such a share is near a centre. *Medium* cells, light children of heavy ones, are implicit: only
-heavy ones are ever listed.
+heavy ones are ever listed. The paper prints the threshold OPT/(side**2 k polylog n) and leaves the algorithm to a supplement,
+which we do not have: here the logarithms are left out, and noise sets a floor.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def least_people(level: int, opt: float, k: int, noise_floor: float) -> float:
 
 
 def guesses(n: int, k: int) -> list[float]:
-    """Guesses of the optimal cost, doubling from k sqrt(n); beyond n they would be useless."""
+    """Guesses of the optimal cost, doubling from k sqrt(n) to n, as the paper's text says; its F, log2(n/sqrt(nk)), passes n."""
     return [k * n**0.5 * 2.0**f for f in range(max(1, ceil(log2(n**0.5 / k))))]
 
 

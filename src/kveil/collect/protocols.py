@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Literal
 
 from kveil.collect.lae import LITE, PAPER, Lae
@@ -12,6 +11,7 @@ from kveil.collect.one_grid import GridProtocol
 from kveil.collect.queries import LocalProtocol, Terms
 from kveil.collect.refine import Refine
 from kveil.errors import InvalidValue
+from kveil.tuning import Lae as Tuning
 
 Name = Literal["grid", "refine", "lae", "lae-ball", "lae-paper", "lma"]
 
@@ -19,14 +19,23 @@ PROTOCOLS: dict[str, Callable[[Terms, bytes], LocalProtocol]] = {
     "grid": GridProtocol,
     "refine": Refine,
     "lae": Lae,
-    "lae-ball": lambda terms, seed: Lae(terms, seed, replace(LITE, lsh="ball")),
+    "lae-ball": lambda terms, seed: Lae(terms, seed, LITE, Tuning(lsh="ball")),
     "lae-paper": lambda terms, seed: Lae(terms, seed, PAPER),
     "lma": Lma,
 }
 
 
-def build(name: str, terms: Terms, seed: bytes) -> LocalProtocol:
+TUNED = {"lae": LITE, "lae-paper": PAPER}  # protocols whose hashing, alpha and c may be chosen
+
+
+def build(name: str, terms: Terms, seed: bytes, tuning: Tuning | None = None) -> LocalProtocol:
     """The protocol of that name. `seed`: public, fixed before any report; the maps of the campaign follow from it."""
     if name not in PROTOCOLS:
         raise InvalidValue(f"there is no protocol {name!r}; there are {', '.join(PROTOCOLS)}.")
-    return PROTOCOLS[name](terms, seed)
+    if tuning is None:
+        return PROTOCOLS[name](terms, seed)
+    if name not in TUNED:
+        raise InvalidValue(
+            f"tuning is for the protocols {' and '.join(TUNED)}, not for {name}. Leave it out, or name one of them."
+        )
+    return Lae(terms, seed, TUNED[name], tuning)

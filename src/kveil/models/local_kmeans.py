@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import asdict, replace
 from fractions import Fraction
 from math import sqrt
 from numbers import Real
@@ -29,6 +29,7 @@ from kveil.release import Release
 from kveil.source import Source, read
 from kveil.space.bounds import check_domain
 from kveil.space.euclidean import Scaling
+from kveil.tuning import Lae
 
 FAST = 'devices="fast" draws the law of reports in floats from a generator with a seed, so it hides nothing'
 PLAYED = "whoever runs this simulation may see all rows: one process holds them and plays every device"
@@ -48,7 +49,10 @@ class LocalKMeans(EuclideanClusterer):
     protocol: "refine" (heavy cells of small images, then means of residuals, in up to four rounds), "grid" (one round, up to 3
         columns), "lae" and "lma" (the paper's four rounds and one round), or "auto": by the number of people and columns, and
         refused if there are too few people to learn anything. Naming a protocol runs it all the same, with a warning.
-    preset: "lite", or "paper" for protocol "lae" with the constants of the paper.
+    preset: "lite", or "paper" for protocol "lae" with as many levels, scales, guesses and repeats as the paper's analysis asks
+        for. It is not the paper to the letter: its image has at most 4 axes whatever k is, points are hashed by a rotated grid
+        in place of lattices of balls, and no bucket spans two of the paper's large cells.
+    tuning: kveil.tuning.Lae(lsh="ball", alpha=..., c=...), for protocol "lae": the paper's hashing, image and distance ratio.
     devices: "exact" runs the randomiser of real devices for every row; "fast" draws what all reports add up to by the same law.
     random_state: public choices (cohorts, maps, ids); with "fast" the devices' own coins, too.
 
@@ -82,6 +86,7 @@ class LocalKMeans(EuclideanClusterer):
         protocol: Literal["auto", "refine", "grid", "lae", "lma"] = "auto",
         preset: Literal["lite", "paper"] = "lite",
         devices: Devices = "fast",
+        tuning: Lae | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -91,6 +96,7 @@ class LocalKMeans(EuclideanClusterer):
         self.protocol = protocol
         self.preset = preset
         self.devices = devices
+        self.tuning = tuning
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -104,10 +110,11 @@ class LocalKMeans(EuclideanClusterer):
         rng = public_generator(self.random_state)
         with np.errstate(all="ignore"):  # what rows hold never raises, whatever this process has set
             points = _points(source, domain)
-            forecast = plan(max(1, len(points)), k, source.n_columns, epsilon, self.protocol, self.preset).check()
+            n, d = max(1, len(points)), source.n_columns
+            forecast = plan(n, k, d, epsilon, self.protocol, self.preset, tuning=self.tuning).check()
             for text in forecast.warnings:
                 warnings.warn(f"LocalKMeans: {text}", UserWarning, stacklevel=2)  # by public facts: no row is in it
-            protocol = build(forecast.protocol, forecast.terms, rng.bytes(32))
+            protocol = build(forecast.protocol, forecast.terms, rng.bytes(32), self.tuning)
             found = simulate(points, protocol, epsilon, rng, self.devices)
         return self._keep(found, forecast, domain, source)
 
@@ -176,6 +183,7 @@ class LocalKMeans(EuclideanClusterer):
                 "radius": domain.radius,
                 "preset": self.preset,
                 "devices": self.devices,
+                **({} if self.tuning is None else {"tuning": asdict(self.tuning)}),
             },
             notes=("a simulation: one process held all rows", *forecast.warnings, *outcome.notes, *filling),
         )

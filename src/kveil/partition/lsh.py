@@ -2,6 +2,12 @@
 
 A cell is *medium* if it is light and its parent is heavy. Only points of medium cells have a bucket: the rank of a large cell,
 some levels up, and where a random partition around its middle puts the point. All others have key 0, and must report it.
+
+The paper hashes a synthetic space: (lambda v, p - o), where v is one of nearly orthogonal unit vectors, one for each large cell,
+o the middle of that cell and lambda = (14 c + 5) t sqrt(d) keeps points of different cells apart. Here the rank of the large cell
+is part of the key instead, as if lambda were infinite: no bucket spans two cells, and the space has no further dimensions. To
+project a mean onto that space is to clip it to the large cell of its rank. The pseudo-code takes offsets from the middle of the
+point's own cell, the text from that of the large one; so do we.
 """
 
 from __future__ import annotations
