@@ -51,7 +51,7 @@ class LaplaceSeeds(Mechanism):
                   rate); so are two mixtures, whatever their weights: how anchors are chosen does not matter.
     Cost:         epsilon/k a centre, k times. Centres are moved into the domain afterwards, and distances are to these.
     Not covered:  running time. The noise does not shrink with the number of rows: it is as wide as in the local model.
-    Reference:    Nock, Canyasse, Boreli, Nielsen (2016), Theorem 11; the proof above is ours and needs no assumption.
+    Reference:    Nock, Canyasse, Boreli, Nielsen (2016), Theorem 12; the proof above is ours and needs no assumption.
     """
 
     domain: Box | Ball
