@@ -27,6 +27,7 @@ def entry_records(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     return [
         {
             "case": entry.case,
+            "domain": entry.domain,
             "method": entry.method,
             "runs": len(entry.inside),
             "ratio": entry.mean,
@@ -39,7 +40,9 @@ def entry_records(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 
 def as_markdown(crowd: Crowd, points: Sequence[Point], entries: Sequence[Entry], epsilon: float, skipped: Sequence[str]) -> str:
     parts = [f"# Figures of k-variates++\n\n{NOTICE}\n", _figure_words(crowd), *_figure(points), _table_words(epsilon)]
-    parts += [_table(entries), "", *_as_printed(entries)]
+    for domain in dict.fromkeys(entry.domain for entry in entries):
+        some = [entry for entry in entries if entry.domain == domain]
+        parts += [f"### Rows {domain}\n", _table(some), "", *_as_printed(some)]
     return "\n".join([*parts, *(f"{sentence}\n" for sentence in skipped)])
 
 
@@ -72,7 +75,7 @@ def _table_words(epsilon: float) -> str:
     return (
         f"## Table 2: What do private seeds cost?\n\nε = {epsilon:g}, δ = 0 per record, add or remove, all of it for the seeds, "
         "or for seeds and steps. Cost over that of k-means without privacy (best of 5), centres moved into the domain; mean ± "
-        "standard error.\n"
+        "standard error. Methods with steps are told the unit L2 ball in either case.\n"
     )
 
 
