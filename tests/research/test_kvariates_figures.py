@@ -15,6 +15,7 @@ from kveil.research.peers import Crowd, Point, figure_3, peers, scatter
 from kveil.research.records import as_csv
 from kveil.research.seed_table import CONDITIONAL, FITTED, NO_DATA, SEEDED, Case, Entry, cases, mixture, read_places, table_2
 from kveil.research.seeders import SEEDERS, conditional_seeds, private_seeds
+from kveil.research.theorems import Measured
 from kveil.testing import scripted
 
 pytestmark = pytest.mark.research
@@ -119,7 +120,13 @@ class TestReport:
         return points, entries
 
     def test_it_holds_means_errors_and_the_ratios_as_printed(self, told):
-        report = as_markdown(TINY, *told, 1.0, ["Nothing was given."])
+        claims = [Measured("Theorem 2", 10, 3, 0.25, 0.5)]
+        report = as_markdown(TINY, *told, claims, 1.0, ["Nothing was given."])
+        assert "| Theorem 2 | 10 | 3 | 0.25 | 0.5 |" in report
+        slope = (64 / 2 ** (2 / 3)) ** 2 / 34112  # of g in the ratio, at d = 3 and k = 2
+        granted = np.log((np.e - 1 - 4 / 34112**0.5) / slope)
+        assert f"| 34112 x 3, k = 2 | {np.sqrt(8 / np.sqrt(34112)):.2g} | {granted:.2g} | 7.9 |" in report
+        assert "| 26733 x 10, k = 3 | 0.27 | none | 4.5 |" in report
         assert "| 5 | +3.0 ± 1.0 | +3.0 ± 1.0 |" in report
         assert "| sigma_1, conditional | 3 ± 1 | - |" in report
         assert "| GUPT | 2 ± 1 | 2 ± 0 |" in report

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kveil.arrays import Floats
 from kveil.research.partitions import group_means, least_cost, partitions
 
-STARTS = 6
+STARTS = 3
 
 
 class Range(NamedTuple):

@@ -54,7 +54,7 @@ class Poisson:
     """Counts: every coordinate a Poisson number with the anchor's as its mean. Rows must be >= 0."""
 
     def draw(self, points: Floats, anchor: int, rng: Rng) -> Floats:
-        return rng.poisson(_not_negative(points[anchor : anchor + 1])[0]).astype(np.float64)
+        return np.asarray(rng.poisson(_not_negative(points[anchor : anchor + 1])[0]), dtype=np.float64)
 
     def mean(self, points: Floats) -> Floats:
         return points
