@@ -119,13 +119,16 @@ class TestKvariates:
         assert (told.code, told.err) == (0, "")
         told = json.loads(told.out)
         files = {path.name for path in (tmp_path / "out").iterdir()}
-        assert files == set(told["files"]) == {"figure-3.csv", "figure-3a.svg", "figure-3b.svg", "results.md", "table-2.csv"}
+        tables = {"figure-3.csv", "table-2.csv", "theorems.csv"}
+        assert files == set(told["files"]) == {"figure-3a.svg", "figure-3b.svg", "results.md", *tables}
         with open(tmp_path / "out" / "table-2.csv", newline="", encoding="utf-8") as file:
             saved = [(line["case"], line["method"], float(line["ratio"])) for line in csv.DictReader(file)]
         assert saved == [(line["case"], line["method"], line["ratio"]) for line in told["table_2"]]
         assert "geo_uk_places, k = 5" in {case for case, _, _ in saved}
         assert told["skipped"] == []
         assert {line["k"] for line in told["figure_3"]} == {5, 20}
+        assert {line["domain"] for line in told["table_2"]} > {"in the unit L2 ball", "in the unit L1 ball, as in Theorem 12"}
+        assert {line["sets"] for line in told["theorems"]} == {10}
 
     def test_a_file_without_places_is_refused_before_anything_is_computed(self, refused, tmp_path, images):
         said = refused(2, "reproduce", "kvariates-figures", *TINY, "--data", images, "-o", tmp_path / "out")

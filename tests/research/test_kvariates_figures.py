@@ -15,6 +15,7 @@ from kveil.research.peers import Crowd, Point, figure_3, peers, scatter
 from kveil.research.records import as_csv
 from kveil.research.seed_table import CONDITIONAL, FITTED, NO_DATA, SEEDED, Case, Entry, cases, mixture, read_places, table_2
 from kveil.research.seeders import SEEDERS, conditional_seeds, private_seeds
+from kveil.research.theorems import Measured
 from kveil.testing import scripted
 
 pytestmark = pytest.mark.research
@@ -62,10 +63,20 @@ class TestTable:
 
     def test_sizes_are_the_paper_s_up_to_the_most_rows(self):
         found = cases(1000, 1, {"geo_uk": np.zeros((50, 2)), "other": np.zeros((2000, 2))})
-        assert [len(case.setting.rows) for case in found] == [1000] * 5 + [50, 1000]
-        assert [case.k for case in found] == [3, 2, 3, 5, 15, 5, 5]
+        assert [len(case.setting.rows) for case in found] == [1000] * 10 + [50, 1000]
+        assert [case.k for case in found] == [3, 2, 3, 5, 15] * 2 + [5, 5]
         assert found[-2].setting.domain != found[-1].setting.domain
-        assert all(np.linalg.norm(case.setting.rows, axis=1).max() <= 1 + 1e-12 for case in found[:5])
+        for order, some in ((2, found[:5]), (1, found[5:10])):
+            assert all(np.linalg.norm(case.setting.rows, order, axis=1).max() <= 1 + 1e-12 for case in some)
+            assert [case.of_seeds for case in some] == [{"radius" if order == 2 else "l1_radius": 1.0}] * 5
+        assert np.linalg.norm(found[0].setting.rows, 1, axis=1).max() > 1.5  # the balls are not the same one
+
+    def test_places_are_even_in_either_ball(self):
+        """A ball of half the radius holds 2^-d of it, so 1/8 of the places in three columns; five deviations, public seeds."""
+        for order in (1, 2):
+            many = np.concatenate([mixture(1, 3, k, order) for k in range(1, 1200)])
+            inner = np.mean(np.linalg.norm(many, order, axis=1) < 0.4)
+            assert abs(inner - 1 / 8) < 5 * np.sqrt(1 / 8 * 7 / 8 / 1199)
 
     def test_seeds_are_k_points_of_the_domain_with_narrower_noise_for_more_budget(self):
         rows = mixture(2000, 2, 2)
@@ -100,19 +111,28 @@ class TestReport:
             for pick in ("uniform", "d2") for rival in ("k-means++", "k-means‖") for moved in (0.0, 0.5)
         ]  # fmt: skip
         entries = [
-            Entry("a", CONDITIONAL, (2.0, 4.0), (10.0, 10.0)),
-            Entry("a", "Forgy-DP", (5.0, 5.0), (1000.0, 3000.0)),
-            Entry("a", "GUPT", (1.0, 3.0)),
-            Entry("b", "GUPT", (2.0,)),
+            Entry("a", CONDITIONAL, (2.0, 4.0), (10.0, 10.0), "here"),
+            Entry("a", "Forgy-DP", (5.0, 5.0), (1000.0, 3000.0), "here"),
+            Entry("a", "GUPT", (1.0, 3.0), None, "here"),
+            Entry("b", "GUPT", (2.0,), None, "here"),
+            Entry("a", "GUPT", (7.0,), None, "there"),
         ]
         return points, entries
 
     def test_it_holds_means_errors_and_the_ratios_as_printed(self, told):
-        report = as_markdown(TINY, *told, 1.0, ["Nothing was given."])
+        claims = [Measured("Theorem 2", 10, 3, 0.25, 0.5)]
+        report = as_markdown(TINY, *told, claims, 1.0, ["Nothing was given."])
+        assert "| Theorem 2 | 10 | 3 | 0.25 | 0.5 |" in report
+        slope = (64 / 2 ** (2 / 3)) ** 2 / 34112  # of g in the ratio, at d = 3 and k = 2
+        granted = np.log((np.e - 1 - 4 / 34112**0.5) / slope)
+        assert f"| 34112 x 3, k = 2 | {np.sqrt(8 / np.sqrt(34112)):.2g} | {granted:.2g} | 7.9 |" in report
+        assert "| 26733 x 10, k = 3 | 0.27 | none | 4.5 |" in report
         assert "| 5 | +3.0 ± 1.0 | +3.0 ± 1.0 |" in report
         assert "| sigma_1, conditional | 3 ± 1 | - |" in report
         assert "| GUPT | 2 ± 1 | 2 ± 0 |" in report
         assert "- a: Forgy-DP 200, GUPT 0.2" in report
+        assert report.index("### Rows here") < report.index("| GUPT | 2 ± 1") < report.index("### Rows there")
+        assert "| method | a |\n| --- | ---: |\n| GUPT | 7 ± 0 |" in report
         assert "1.0 at 0%, 6.0 at 50%" in report
         assert "none of these numbers is the paper's own" in report
         assert report.endswith("Nothing was given.\n")
@@ -120,8 +140,9 @@ class TestReport:
     def test_csv_and_records_say_the_same(self, told):
         points, entries = told
         saved = list(csv.DictReader(io.StringIO(as_csv(entry_records(entries)))))
-        assert [float(line["ratio"]) for line in saved] == [3.0, 5.0, 2.0, 2.0]
-        assert [line["ratio_as_drawn"] for line in saved] == ["10.0", "2000.0", "", ""]
+        assert [float(line["ratio"]) for line in saved] == [3.0, 5.0, 2.0, 2.0, 7.0]
+        assert [line["ratio_as_drawn"] for line in saved] == ["10.0", "2000.0", "", "", ""]
+        assert [line["domain"] for line in saved] == ["here"] * 4 + ["there"]
         assert len(list(csv.DictReader(io.StringIO(as_csv(point_records(points)))))) == 8
 
     def test_a_line_a_k_and_the_caption_says_what_it_is(self, told, monkeypatch):

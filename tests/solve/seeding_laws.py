@@ -49,14 +49,30 @@ def realised_law(run, monkeypatch):
     return law
 
 
-def defined_law(points, weights, k):
-    """{centres: chance} of weighted k-means++ by its definition."""
+def squares(a, c):
+    return sum((x - y) ** 2 for x, y in zip(a, c, strict=True))
+
+
+def fourth_powers(a, c):
+    """The Bregman divergence of sum x^4, data first: not symmetric, and exact for small whole numbers."""
+    return sum(x**4 - y**4 - 4 * y**3 * (x - y) for x, y in zip(a, c, strict=True))
+
+
+class FourthPowers:
+    """`fourth_powers` as a plug."""
+
+    def to_center(self, points, center):
+        return (points**4 - center**4 - 4 * center**3 * (points - center)).sum(axis=1)
+
+
+def defined_law(points, weights, k, divergence=squares):
+    """{centres: chance} of weighted k-means++ by its definition; of divergences from data to centre, if told so."""
     law = Counter()
     rows = [tuple(Fraction(x) for x in row) for row in points]
     weights = [Fraction(w) for w in weights]
 
     def apart(a, b):
-        return sum((x - y) ** 2 for x, y in zip(rows[a], rows[b], strict=True))
+        return divergence(rows[a], rows[b])
 
     for anchors in product(range(len(rows)), repeat=k):
         chance = Fraction(1)

@@ -123,6 +123,17 @@ class TestOnline:
         assert seeder.centers.tolist() == [[1.0], [50.0]]
         assert seeder.weights.tolist() == [4.0, 1.0]
 
+    def test_what_is_closest_is_for_the_divergence_to_say(self):
+        """2 and 3 are nearer to each other than 40 and 50, but their ratio is larger."""
+        for divergence, pooled in (
+            (seeding.SquaredEuclidean(), [2.5, 40.0, 50.0]),
+            (seeding.ItakuraSaito(0.1), [2.0, 3.0, 45.0]),
+        ):
+            seeder = seeding.OnlineSeeder(3, on_full="merge", divergence=divergence)
+            seeder.centers, seeder.weights = np.array([[2.0], [3.0], [40.0], [50.0]]), np.ones(4)
+            seeder._pool()
+            assert seeder.centers.ravel().tolist() == pooled
+
     def test_a_batch_on_the_centres_draws_a_copy_by_weight(self):
         seeder = seeding.OnlineSeeder(2, random_state=0)
         assert [seeder.update([[1.0, 2.0]]) for _ in range(2)] == [True, True]

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from kveil.arrays import Floats
 from kveil.errors import InvalidValue
+from kveil.solve.divergences import Divergence, SquaredEuclidean
 from kveil.solve.seeding import First, Nearest, as_points, as_weights, check_clusters, draw_index, kvariates, seed
 
 Rng = np.random.Generator
@@ -24,13 +25,21 @@ def kmeans_plusplus(
 
 
 def skmeans_plusplus(
-    synopsis: ArrayLike, weights: ArrayLike, n_clusters: int, *, first: First = "weighted", random_state: int | Rng | None = None
+    synopsis: ArrayLike,
+    weights: ArrayLike,
+    n_clusters: int,
+    *,
+    first: First = "weighted",
+    divergence: Divergence = SquaredEuclidean(),
+    random_state: int | Rng | None = None,
 ) -> Floats:
     """Centres of a long table by k-means++ of its synopsis: points, each weighted by how many rows it stands for. Not private.
 
-    Its expected cost is at most (2 + ln k)((10 + 4 eta) least + 4 s), s the squared distances of rows to their points.
+    Its expected cost is at most (2 + ln k)((10 + 4 eta) least + 4 s), s the squared distances of rows to their points. With
+    another `divergence`, as for `kvariates`, no bound is stated.
     """
-    return kvariates(synopsis, n_clusters, weights=weights, first=first, random_state=random_state).centers
+    found = kvariates(synopsis, n_clusters, weights=weights, first=first, divergence=divergence, random_state=random_state)
+    return found.centers
 
 
 def forgy(

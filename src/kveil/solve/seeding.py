@@ -80,7 +80,7 @@ def kvariates(
     >>> kvariates([[0.0], [0.0], [9.0]], 2, random_state=0).centers.ravel().tolist() in ([0.0, 9.0], [9.0, 0.0])
     True
     """
-    _check_plugs(
+    check_plugs(
         density=(density, "draw"), probe=(probe, "apply"), divergence=(divergence, "to_center"), chooser=(chooser, "pick")
     )
     found = seed(
@@ -158,7 +158,7 @@ def first_weights(weights: Floats, first: First) -> Floats:
     return weights if first == "weighted" else (weights > 0).astype(np.float64)
 
 
-def _check_plugs(**plugs: tuple[Any, str]) -> None:
+def check_plugs(**plugs: tuple[Any, str]) -> None:
     for name, (plug, verb) in plugs.items():
         if isinstance(plug, type) or not callable(getattr(plug, verb, None)):
             raise InvalidType(f"{name} must be an object of kveil.seeding, such as seeding.Dirac(), or have a method {verb}.")
