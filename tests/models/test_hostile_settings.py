@@ -84,6 +84,7 @@ ASKED = {
     "hst": medians(universe=UNIVERSES["euclidean"], tuning=tuning.Counts(partition="hst")),
     "stream": lambda rows: StreamKMeans(2, epsilon=1.0, memory=64, random_state=0, **BOX).fit(rows),
     "gaussian stream": lambda rows: StreamKMeans(2, epsilon=1.0, delta=1e-6, memory=64, random_state=0, **BOX).fit(rows),
+    "k-median by draws from all": medians(tuning=tuning.KMedian(recovery="all"), **BOX),
     **{f"bounds of a {shape}": bounds(shape=shape) for shape in ("box", "cube", "ball")},
     **{f"bounds of a far {shape}": bounds(shape=shape, **FAR) for shape in ("box", "cube", "ball")},
     "bounds of sparse rows": bounds(sp.csr_array, shape="ball"),

@@ -206,7 +206,9 @@ def median_costs(rng, ground):
     way = np.stack([np.ones(d), -np.ones(d), *rng.standard_normal((3, d))]) * float(rng.integers(1, 200))
     offsets, centers = np.rint(way).astype(np.int64), points(rng, 3, d, frame.radius)
     radius = sqrt((offsets**2).sum(axis=1).max())
-    question = medians.MedianCosts(frame, centers, centers[:, None, :] + offsets, radius, 2**20)
+    bases = None if rng.random() < 0.5 else points(rng, 3, d, frame.radius)
+    places = (centers if bases is None else bases)[:, None, :] + offsets
+    question = medians.MedianCosts(frame, centers, places, radius, 2**20, bases)
     return None if ground.is_sparse else Example(question, ground)
 
 

@@ -162,6 +162,7 @@ KMEDIAN = {
 TOWN = Graph.from_edges([[i, i + 1] for i in range(29)] + [[i, i + 6] for i in range(24)])
 PLANE = Euclidean(np.array([[x, y] for x in range(5) for y in range(5)], dtype=float) / 2 - 1)
 
+    "candidates, drawn from all": means("candidates", 2, tuning=tuning.KMedian(recovery="all")),
 
 def on(universe: Any, method: str, d: int = 1, epsilon: float = 10.0, **options: Any) -> dict[str, Any]:
     """Options of a fit whose rows are points of a universe, by index or by place."""
