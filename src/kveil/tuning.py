@@ -105,6 +105,13 @@ class Candidates:
     levels: depth of a partition; default the logarithm of the noisy number of rows.
     kappa: expected number of empty children that become active, a cube; between 2**-60 and 1/4, or partitions would explode.
     most: candidates kept, at random, where more were found.
+
+    For sparse rows:
+    nonzeros: a public bound on the entries of a row that are not 0, as in `Tree`.
+    recovery: which columns of a mean are released: "threshold" (and "auto": noise in all columns, and those kept that stand out)
+        or "columns" (some are chosen by the exponential mechanism, and these alone get noise: Algorithm 5 of the paper,
+        corrected; it needs nonzeros, and is pure).
+    eta: "columns" chooses 2 nonzeros/eta of them; above 0 and below 1.
     """
 
     bits: int | None = None
@@ -115,6 +122,9 @@ class Candidates:
     levels: int | None = None
     kappa: float = 2.0**-10
     most: int = 512
+    nonzeros: int | None = None
+    recovery: Literal["auto", "threshold", "columns"] = "auto"
+    eta: float = 0.5
 
 
 @dataclass(frozen=True)

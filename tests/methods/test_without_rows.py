@@ -89,6 +89,10 @@ class NoRows:
         return self.script.rng.integers(0, costs.shape[1], len(costs))
 
     def active(self, question: Question, n_cells: int, chance: float, share: float) -> Any:
+    def choose_several(self, question: Question, rounds: int, share: float) -> Any:
+        (costs,) = self.shapes(question, "peeled costs", share)
+        return np.stack([self.script.rng.permutation(costs.shape[1])[:rounds] for _ in costs])
+
         self.shapes(question, "active", share)
         return np.unique(self.script.rng.integers(0, n_cells, 6))
 
@@ -221,6 +225,8 @@ def adding_zcdp() -> Ledger:
 
 
 CASES = [
+BY_COLUMNS = tuning.Candidates(nonzeros=4, recovery="columns", trials=2)
+
     kmeans("tree", 1), kmeans("tree"), kmeans("tree", delta=1e-6, ledger=adding_zcdp()), kmeans("tree", 8),
     kmeans("tree", 8, delta=1e-6), kmeans("tree", 30), kmeans("tree", 30, epsilon=20.0), kmeans("tree", 30, delta=1e-6),
     kmeans("tree", 2, relation="replace-one"), kmeans("tree", 30, delta=1e-6, tuning=tuning.Tree(frame="pca")),
@@ -234,6 +240,7 @@ CASES = [
     kmeans("grid", 1, tuning=tuning.Grid(hybrid=True)), kmeans("grid", delta=1e-6, ledger=adding_zcdp()),
     kmeans("candidates"), kmeans("candidates", 8, delta=1e-6), kmeans("candidates", tuning=tuning.Candidates(trials=2)),
     kmeans("sample-aggregate"), kmeans("sample-aggregate", 5, delta=1e-6, tuning=tuning.SampleAggregate(blocks=20)),
+    kmeans("candidates", 40, is_sparse=True, delta=1e-6), kmeans("candidates", 40, is_sparse=True, tuning=BY_COLUMNS),
     kmedian("tree"), kmedian("tree", 8, delta=1e-6), kmedian("tree", 30), kmedian("tree", 30, delta=1e-6),
     kmedian("candidates"), kmedian("candidates", 8, delta=1e-6), kmedian("weiszfeld"),
     kmedian("weiszfeld", tuning=tuning.KMedian(recovery="grid")), kmedian("candidates", tuning=tuning.KMedian(recovery="all")),
