@@ -11,6 +11,7 @@ import kveil
 from kveil import Ledger, private_candidates
 from kveil.errors import BudgetExceeded, KveilError
 from kveil.methods import candidate_search
+from kveil.source.local import LocalSource
 from kveil.testing import scripted
 from kveil.tuning import Candidates, Tree
 
@@ -72,7 +73,7 @@ def test_a_projection_of_rows_is_the_one_that_the_search_saw(monkeypatch):
 
 
 @pytest.mark.parametrize(("d", "delta"), [(2, 0.0), (2, 1e-6), (8, 1e-6)])
-def test_it_is_charged_once_before_it_looks_and_all_of_it_is_spent(d, delta):
+def test_it_is_charged_once_before_it_looks_and_all_of_it_is_spent(d, delta, monkeypatch):
     account = ledger(1.0, delta)
     found = private_candidates(np.zeros((500, d)), 1.0, delta=delta, ledger=account, bounds=(-1, 1))
     assert account.remaining().epsilon < 1e-3
@@ -81,6 +82,7 @@ def test_it_is_charged_once_before_it_looks_and_all_of_it_is_spent(d, delta):
     assert {draw.label for draw in found.guarantee.draws} == {"number of rows", "active cubes"}
     assert sum(draw.times for draw in found.guarantee.draws) == found.receipt["charges"]
     assert found.receipt["ledger"] == "candidates"
+    monkeypatch.setattr(LocalSource, "map_reduce", lambda *_, **__: pytest.fail("rows were read"))
     with pytest.raises(BudgetExceeded):
         private_candidates(np.zeros((500, d)), 1.0, delta=delta, ledger=account, bounds=(-1, 1))
 
