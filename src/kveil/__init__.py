@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from kveil.models.kmedian import KMedian
     from kveil.models.local_kmeans import LocalKMeans
     from kveil.models.online_kmeans import OnlineKMeans
+    from kveil.models.private_candidates import private_candidates
     from kveil.models.private_kmeans import PrivateKMeans
     from kveil.models.private_kmedian import PrivateKMedian
     from kveil.models.stream_kmeans import StreamKMeans
     from kveil.release import Release, load
+    from kveil.release.candidate_set import CandidateSet
     from kveil.source import Source, inspect, read
     from kveil.space.bounds import Bounds
     from kveil.space.callable import Metric
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Bounds": "kveil.space.bounds",
+    "CandidateSet": "kveil.release.candidate_set",
     "Euclidean": "kveil.space.vectors",
     "Evaluation": "kveil.models.evaluation",
     "FederatedKMeans": "kveil.models.federated_kmeans",
@@ -53,13 +56,14 @@ _HOMES = {
     "find_bounds": "kveil.models.find_bounds",
     "inspect": "kveil.source",
     "load": "kveil.release",
+    "private_candidates": "kveil.models.private_candidates",
     "read": "kveil.source",
 }
 
 __all__ = [
-    "Bounds", "Euclidean", "Evaluation", "FederatedKMeans", "Graph", "Guarantee", "KMedian", "Ledger", "LocalKMeans",
-    "Manhattan", "Metric", "OnlineKMeans", "Precomputed", "PrivacyUnit", "PrivateKMeans", "PrivateKMedian", "Release",
-    "Source", "StreamKMeans", "__version__", "evaluate", "find_bounds", "inspect", "load", "read",
+    "Bounds", "CandidateSet", "Euclidean", "Evaluation", "FederatedKMeans", "Graph", "Guarantee", "KMedian", "Ledger",
+    "LocalKMeans", "Manhattan", "Metric", "OnlineKMeans", "Precomputed", "PrivacyUnit", "PrivateKMeans", "PrivateKMedian",
+    "Release", "Source", "StreamKMeans", "__version__", "evaluate", "find_bounds", "inspect", "load", "private_candidates", "read",
 ]  # fmt: skip
 
 

@@ -86,13 +86,15 @@ class KMedian:
     """bits: width of the fixed-point grid; default as fine as exact sums allow.
     smoothing: h of the smoothed distance sqrt(r^2 + h^2) that is minimised, in the units of the data (with
         scaling="bounds", in half-widths of the bounds); default from released distances.
-    recovery: how a cluster's median is found: "weiszfeld" (noisy steps), "grid" (drawn by the exponential mechanism from
-        places around the centre; at most 3 columns), or "auto".
+    recovery: how a cluster's median is found: "weiszfeld" (and "auto": noisy steps), "grid" (drawn by the exponential mechanism
+        from places around the centre; at most 3 columns), or "all" (from places over the whole domain, the density of
+        section 6.2 of the high-dimensional paper; at most 3 columns. Above, where its sampler would be exact in the limit
+        only, "weiszfeld" replaces it).
     """
 
     bits: int | None = None
     smoothing: float | None = None
-    recovery: Literal["auto", "weiszfeld", "grid"] = "auto"
+    recovery: Literal["auto", "weiszfeld", "grid", "all"] = "auto"
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,13 @@ class Candidates:
     levels: depth of a partition; default the logarithm of the noisy number of rows.
     kappa: expected number of empty children that become active, a cube; between 2**-60 and 1/4, or partitions would explode.
     most: candidates kept, at random, where more were found.
+
+    For sparse rows:
+    nonzeros: a public bound on the entries of a row that are not 0, as in `Tree`.
+    recovery: which columns of a mean are released: "threshold" (and "auto": noise in all columns, and those kept that stand out)
+        or "columns" (some are chosen by the exponential mechanism, and these alone get noise: Algorithm 5 of the paper,
+        corrected; it needs nonzeros, and is pure).
+    eta: "columns" chooses 2 nonzeros/eta of them; above 0 and below 1.
     """
 
     bits: int | None = None
@@ -114,6 +123,9 @@ class Candidates:
     levels: int | None = None
     kappa: float = 2.0**-10
     most: int = 512
+    nonzeros: int | None = None
+    recovery: Literal["auto", "threshold", "columns"] = "auto"
+    eta: float = 0.5
 
 
 @dataclass(frozen=True)

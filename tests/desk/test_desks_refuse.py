@@ -104,9 +104,12 @@ def test_what_only_looks_like_a_question_gets_no_rows(curator, closed, watched):
     assert not closed.ticket.receipts
 
 
-@pytest.mark.parametrize(("kind", "method"), [("costs", "choose"), ("cell costs", "choose_each"), ("active", "active")])
+@pytest.mark.parametrize(
+    ("kind", "method"),
+    [("costs", "choose"), ("cell costs", "choose_each"), ("peeled costs", "choose_several"), ("active", "active")],
+)
 def test_what_only_looks_like_a_question_gets_no_rows_by_a_choice(kind, method, curator, watched):
-    looks, more = Looks(), (4, 0.01) if method == "active" else ()
+    looks, more = Looks(), {"active": (4, 0.01), "choose_several": (1,)}.get(method, ())
     looks.parts = (Part("looks", kind),)
     with pytest.raises(TypeError, match="desks answer questions"):
         getattr(curator, method)(looks, *more, 0.1)

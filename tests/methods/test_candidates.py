@@ -208,7 +208,8 @@ def test_known_rows_need_no_counting(rows):
 
 @pytest.mark.parametrize("tuning", [
     {"kappa": 1.0}, {"kappa": 0}, {"repetitions": 0}, {"trials": 1.5}, {"dimension": 41}, {"levels": 31}, {"swaps": 0},
-    {"most": -1},
+    {"most": -1}, {"nonzeros": 0}, {"eta": 1.0}, {"eta": 0}, {"recovery": "magic"}, {"recovery": "columns"},
+    {"recovery": "threshold"}, {"nonzeros": 3},
 ])  # fmt: skip
 def test_bad_constants_are_refused_before_anything_is_spent(tuning):
     ledger = Ledger.memory("untouched", 1.0, relation="add-remove")
@@ -248,13 +249,6 @@ def test_errors_are_the_length_of_the_noise_over_the_size(rows):
         errors.append(model.cluster_errors_[0])
         misses.append(np.linalg.norm(model.cluster_centers_[0] - rows.mean(axis=0)))
     assert 0.5 < np.sqrt(np.mean(np.square(misses))) / np.mean(errors) < 1.5
-
-
-def test_sparse_rows_are_refused():
-    from scipy.sparse import csr_array
-
-    with pytest.raises(KveilError, match="dense rows"):
-        PrivateKMeans(2, radius=1.0, method="candidates").fit(csr_array(np.eye(5)))
 
 
 def test_costs_that_choices_are_made_by_are_merged_so_that_they_cannot_wrap(monkeypatch):

@@ -22,6 +22,7 @@ PARAMETERS = {
     "the tree": {"n_clusters": 2, "method": "tree", "n_steps": 1},
     "drawn places": {"init": [[0.5]], "tuning": KMedian(recovery="grid")},
     "drawn places of two clusters": {"n_clusters": 2, "init": [[-0.5], [0.5]], "tuning": KMedian(recovery="grid")},
+    "drawn from all places": {"n_clusters": 2, "init": [[-0.5], [0.5]], "tuning": KMedian(recovery="all")},
 }
 
 
@@ -66,6 +67,15 @@ def test_adding_a_row_never_changes_the_probability_of_a_whole_release_by_more_t
             worst = max(worst, abs(other - log))
     assert worst <= EPSILON * (1 + 1e-9)
     assert worst > 0.1 * EPSILON  # the check would notice a fit that ignores its rows
+
+
+def test_costs_of_all_places_that_move_four_times_as_far_as_they_are_charged_for_are_noticed(monkeypatch):
+    """The guard of draws: the same check, with costs four times as high."""
+    real = Pool.choose_each
+    monkeypatch.setattr(Pool, "choose_each", lambda pool, part, raw, share: real(pool, part, raw * 4, share))
+    parameters = PARAMETERS["drawn from all places"]
+    released, log = played([], parameters, monkeypatch)
+    assert max(abs(played([p], parameters, monkeypatch, released)[1] - log) for p in POINTS) > EPSILON
 
 
 def test_a_sensitivity_four_times_too_small_is_noticed(monkeypatch):

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 import kveil
 from kveil import Ledger, PrivateKMeans, tuning
 from kveil.errors import KveilError
-from kveil.methods.tree import sparse as _sparse
+from kveil.methods.tree import sparse_sums
 from kveil.questions import frame
 from kveil.testing import scripted
 
@@ -61,7 +61,7 @@ def test_the_threshold_costs_no_more_than_keeping_all_columns(toy, delta, nonzer
         terms = {"epsilon": epsilon, "delta": delta, "tuning": tuning.Tree(nonzeros=nonzeros), "seeds": 1}
         kept = mean_cost(rows, **terms)
         with monkeypatch.context() as patch:
-            patch.setattr(_sparse, "standing_out", lambda sums, cutoffs: sums.copy())
+            patch.setattr(sparse_sums, "standing_out", lambda sums, cutoffs: sums.copy())
             assert kept <= mean_cost(rows, **terms)
 
 

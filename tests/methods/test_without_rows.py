@@ -28,6 +28,7 @@ from kveil.federate.layout import Layout
 from kveil.federate.plan import RunPlan
 from kveil.federate.protocols import PROTOCOLS, RUNS, schedule
 from kveil.kernel.grid import Box
+from kveil.methods.candidate_set import CandidatePoints
 from kveil.methods.leaves import LeafReading
 from kveil.methods.lloyd import Lloyd
 from kveil.questions.base import Noisy, Question
@@ -87,6 +88,10 @@ class NoRows:
     def choose_each(self, question: Question, share: float) -> Any:
         (costs,) = self.shapes(question, "cell costs", share)
         return self.script.rng.integers(0, costs.shape[1], len(costs))
+
+    def choose_several(self, question: Question, rounds: int, share: float) -> Any:
+        (costs,) = self.shapes(question, "peeled costs", share)
+        return np.stack([self.script.rng.permutation(costs.shape[1])[:rounds] for _ in costs])
 
     def active(self, question: Question, n_cells: int, chance: float, share: float) -> Any:
         self.shapes(question, "active", share)
@@ -220,6 +225,8 @@ def adding_zcdp() -> Ledger:
     return Ledger.memory("wall", 10, 1e-3, relation="add-remove", rule="zcdp")
 
 
+BY_COLUMNS = tuning.Candidates(nonzeros=4, recovery="columns", trials=2)
+
 CASES = [
     kmeans("tree", 1), kmeans("tree"), kmeans("tree", delta=1e-6, ledger=adding_zcdp()), kmeans("tree", 8),
     kmeans("tree", 8, delta=1e-6), kmeans("tree", 30), kmeans("tree", 30, epsilon=20.0), kmeans("tree", 30, delta=1e-6),
@@ -233,10 +240,12 @@ CASES = [
     kmeans("lloyd", init="spread", relation="replace-one"), kmeans("mean"), kmeans("mean", 8, delta=1e-6), kmeans("grid"),
     kmeans("grid", 1, tuning=tuning.Grid(hybrid=True)), kmeans("grid", delta=1e-6, ledger=adding_zcdp()),
     kmeans("candidates"), kmeans("candidates", 8, delta=1e-6), kmeans("candidates", tuning=tuning.Candidates(trials=2)),
+    kmeans("candidates", 40, is_sparse=True, delta=1e-6), kmeans("candidates", 40, is_sparse=True, tuning=BY_COLUMNS),
     kmeans("sample-aggregate"), kmeans("sample-aggregate", 5, delta=1e-6, tuning=tuning.SampleAggregate(blocks=20)),
     kmedian("tree"), kmedian("tree", 8, delta=1e-6), kmedian("tree", 30), kmedian("tree", 30, delta=1e-6),
     kmedian("candidates"), kmedian("candidates", 8, delta=1e-6), kmedian("weiszfeld"),
-    kmedian("weiszfeld", tuning=tuning.KMedian(recovery="grid")), universe("counts"),
+    kmedian("weiszfeld", tuning=tuning.KMedian(recovery="grid")), kmedian("candidates", tuning=tuning.KMedian(recovery="all")),
+    universe("counts"),
     universe("counts", expected_rows=1000.0), universe("counts", tuning=tuning.Counts("hst")),
     universe("counts", tuning=tuning.Counts("hst"), delta=1e-6, ledger=adding_zcdp()),
     universe("counts", relation="replace-one"), universe("local-search"), universe("local-search", init="random"),
@@ -280,6 +289,21 @@ def test_a_method_sees_answers_and_nothing_else(case):
         assert len(found.centers) == 3
         assert np.isfinite(found.centers).all()
         assert found.weights is None or abs(found.weights.sum() - 1) < 1e-9
+
+
+@pytest.mark.parametrize(("d", "is_sparse"), [(2, False), (8, False), (30, True)])
+def test_candidates_alone_are_found_from_answers_alone(d, is_sparse):
+    runs = []
+    for _ in range(2):
+        made = kmeans("candidates", d, is_sparse=is_sparse).model
+        method = CandidatePoints(made._task("candidates", d, UNIT, is_sparse=is_sparse))
+        script, domain = Script(5), method.task.domain
+        empty = domain.encode_sparse(csr_array((0, d))) if is_sparse else domain.encode(np.empty((0, d)))
+        desk = NoRows(method.budget, empty, script, is_sparse=is_sparse, n_columns=d)
+        runs.append((method.run(desk, np.random.default_rng(7)).points, script.asked))
+        assert 0 < sum(desk.shares) <= 1 + 1e-9
+    assert same(*runs)
+    assert len(runs[0][0]) > 1
 
 
 @pytest.mark.parametrize("delta", [0, Fraction(1, 10**6)], ids=["pure", "Gaussian"])

@@ -18,6 +18,7 @@ from kveil import (
     PrivateKMedian,
     StreamKMeans,
     find_bounds,
+    private_candidates,
     read,
     tuning,
 )
@@ -72,6 +73,10 @@ ASKED = {
     "principal axes": means(lambda rows: np.hstack([rows] * 7), delta=1e-6, tuning=tuning.Tree(frame="pca")),
     "sparse": means(sp.csr_array, bounds=(-1, 1)),
     "sparse in a ball": means(lambda rows: sp.csr_array(np.hstack([rows] * 7)), **IN_BALL),
+    "sparse candidates": means(lambda rows: sp.csr_array(np.hstack([rows] * 7)), method="candidates", **IN_BALL),
+    "sparse columns": means(sp.csr_array, method="candidates", bounds=(-1, 1),
+                            tuning=tuning.Candidates(nonzeros=1, recovery="columns")),
+    "candidates alone": lambda rows: private_candidates(rows, 1.0, ledger=Ledger.memory("t", 1.0, relation="add-remove"), **BOX),
     "people": means(people, method="mean"),
     "frame": means(pd.DataFrame, method="mean"),
     "long double": means(lambda rows: rows.astype(np.longdouble), method="mean"),
@@ -79,6 +84,7 @@ ASKED = {
     "no noise": means(epsilon=np.inf),
     **{f"k-median {method}": medians(method=method, **BOX) for method in ("tree", "candidates", "weiszfeld")},
     "k-median by draws": medians(tuning=tuning.KMedian(recovery="grid"), **BOX),
+    "k-median by draws from all": medians(tuning=tuning.KMedian(recovery="all"), **BOX),
     **{f"{name} {method}": medians(universe=space, method=method)
        for name, space in UNIVERSES.items() for method in ("counts", "local-search")},
     "hst": medians(universe=UNIVERSES["euclidean"], tuning=tuning.Counts(partition="hst")),

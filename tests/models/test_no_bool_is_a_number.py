@@ -90,7 +90,7 @@ CONSTANTS = {
     tuning.Grid: ("bits", {"method": "grid"}),
     tuning.Mean: ("bits", {"method": "mean"}),
     tuning.SampleAggregate: ("blocks n_steps bits", {"method": "sample-aggregate"}),
-    tuning.Candidates: ("bits repetitions trials swaps dimension levels kappa most", {"method": "candidates"}),
+    tuning.Candidates: ("bits repetitions trials swaps dimension levels kappa most nonzeros eta", {"method": "candidates"}),
 }
 
 

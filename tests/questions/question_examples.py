@@ -29,6 +29,7 @@ from kveil.questions import (
     cells,
     closeness,
     cluster_sums,
+    columns,
     cubes,
     demand,
     leaves,
@@ -191,6 +192,22 @@ def residuals(rng, ground, kind=cells.Residuals):
     return Example(kind(frame, near, str(by), str(of), bases, radii, by_coordinates=by_coordinates), ground)
 
 
+def column_costs(rng, ground, *, picked=None):
+    """Over sums of sparse rows, which are not moved: so every question has the frame of those sums."""
+    if not ground.is_sparse or (made := residuals(rng, ground)) is None or made.question.of == "projected":
+        return None
+    frame = replace(made.question.frame, middle=np.zeros(ground.d, dtype=np.int64))
+    summed = replace(made.question, frame=frame, bases=np.zeros_like(made.question.bases), by_coordinates=True)
+    if picked is None:
+        return Example(columns.ColumnCosts(frame, ground.d), ground, summed)
+    own = np.stack([rng.permutation(ground.d)[:picked] for _ in summed.bases])
+    return Example(columns.ColumnSums(frame, ground.d, own), ground, summed)
+
+
+def column_sums(rng, ground):
+    return column_costs(rng, ground, picked=int(rng.choice([1, ground.d - 1, ground.d])))
+
+
 def sums(rng, ground):
     centers, scaling = rng.uniform(-1, 1, (3, ground.d)) * ground.domain.half, None if rng.random() < 0.5 else "bounds"
     by_coordinates = bool(rng.random() < 0.5)
@@ -232,13 +249,15 @@ def median_costs(rng, ground):
     way = np.stack([np.ones(d), -np.ones(d), *rng.standard_normal((3, d))]) * float(rng.integers(1, 200))
     offsets, centers = np.rint(way).astype(np.int64), points(rng, 3, d, frame.radius)
     radius = sqrt((offsets**2).sum(axis=1).max())
-    question = medians.MedianCosts(frame, centers, centers[:, None, :] + offsets, radius, 2**20)
+    bases = None if rng.random() < 0.5 else points(rng, 3, d, frame.radius)
+    places = (centers if bases is None else bases)[:, None, :] + offsets
+    question = medians.MedianCosts(frame, centers, places, radius, 2**20, bases)
     return None if ground.is_sparse else Example(question, ground)
 
 
 def swap_costs(rng, ground):
     frame, objective = a_frame(rng, ground), str(rng.choice(["k-means", "k-median"]))
-    if ground.is_sparse:
+    if ground.stays_sparse and frame.axes is None:
         return None
     candidates = points(rng, 6, n_axes(frame), frame.radius if frame.axes is None else frame.reach)
     chosen, others = (rng.permutation(6)[:n] for n in (int(rng.integers(1, 4)), 5))
@@ -247,8 +266,8 @@ def swap_costs(rng, ground):
 
 def set_costs(rng, ground):
     frame, objective, in_projection = a_frame(rng, ground), str(rng.choice(["k-means", "k-median"])), bool(rng.random() < 0.5)
-    if ground.is_sparse:
-        return None
+    if ground.stays_sparse and frame.axes is None:
+        in_projection = False
     p, ball = (n_axes(frame), frame.reach) if in_projection and frame.axes is not None else (ground.d, frame.radius)
     sets = np.stack([points(rng, 2, p, ball) for _ in range(4)])
     return Example(swaps.SetCosts(frame, objective, 2**40, sets, in_projection=in_projection), ground)
@@ -358,6 +377,8 @@ MAKERS = {
     closeness.Closeness: close,
     closeness.Shape: lambda rng, ground: close(rng, ground, closeness.Shape),
     cluster_sums.ClusterSums: sums,
+    columns.ColumnCosts: column_costs,
+    columns.ColumnSums: column_sums,
     cubes.CubeCounts: cube_counts,
     demand.DemandSize: demand_size,
     demand.PointCounts: point_counts,

@@ -53,7 +53,7 @@ class Notes:
         self.seen.append((measurement.charge, secret))
         if isinstance(secret, dict):
             return [], None
-        return (0 if measurement.charge.mechanism == "select" else np.zeros_like(secret)), None
+        return (0 if measurement.charge.mechanism in ("select", "peel") else np.zeros_like(secret)), None
 
     def take(self, charge):
         pass
@@ -78,8 +78,16 @@ def asked_at_a_pool(made: Example, rows: Any, is_pure: bool, relation: str) -> l
         elif kinds == {"active"}:
             desk.active(made.question, 2**60, 2.0**-10, share)
         else:
-            (desk.choose if kinds == {"costs"} else desk.choose_each)(made.question, share)
+            ask = {"costs": desk.choose, "cell costs": desk.choose_each, "peeled costs": several(desk)}
+            ask[kinds.pop()](made.question, share)
     return notes.seen
+
+
+ROUNDS = 2
+
+
+def several(desk: Any) -> Any:
+    return lambda question, share: desk.choose_several(question, ROUNDS, share)
 
 
 def asked_by_a_plan(made: Example, rows: Any, is_pure: bool, relation: str) -> list[tuple[Any, Any]]:
@@ -102,6 +110,8 @@ def moved(charge: Any, one: Any, other: Any) -> float:
         return np.sqrt((away**2).sum())
     if charge.mechanism == "k-norm":
         return np.sqrt((away**2).sum(axis=1)).sum()
+    if charge.mechanism == "peel":
+        return (ROUNDS - 1) * np.abs(away).max(axis=1).sum() + np.abs(away).sum()
     assert charge.mechanism == "select"
     return np.ptp(np.atleast_2d(away), axis=1).sum()  # costs of cells: a choice for each
 
@@ -112,8 +122,8 @@ def check_charges(kind: type[Question], asked: Any, is_pure: bool, relation: str
         parts, lengths = made.question.parts, made.question.lengths
         if is_pure and getattr(made.question, "is_squared", False):
             continue  # squared weights are for Gaussian noise
-        if not is_pure and asked is asked_at_a_pool and any(part.kind == "coordinates" for part in parts):
-            continue  # refused: of a pool's noise that on coordinates is pure
+        if not is_pure and asked is asked_at_a_pool and any(part.kind in ("coordinates", "peeled costs") for part in parts):
+            continue  # refused: of a pool's noise that on coordinates is pure, and so are several choices
         rows = table(rng, made.ground, 7)  # three of others, and two of one person before and after
         neighbour = [0, 1, 2] if relation == "add-remove" else [0, 1, 2, 5, 6]
         runs = [asked(made, rows[which], is_pure, relation) for which in (np.arange(5), np.array(neighbour))]

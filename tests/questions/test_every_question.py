@@ -66,6 +66,8 @@ def moved(question: Question, part: Part, before: Any, after: Any) -> tuple[int,
     if not len(touched):
         return 0, part.length
     vector, most = by_cell[touched[0]], bound[touched[0]]
+    if part.kind == "peeled costs":
+        assert np.abs(vector).max() <= part.largest, "no cost moves by more than the largest move"
     return (int(np.ptp(vector)) if part.kind == "cell costs" else norm(vector, is_l2=part.kind == "vectors")), most
 
 

@@ -73,6 +73,13 @@ def test_costs_of_places_by_hand():
     assert question.raw(np.array([[10]]))[0].tolist() == [[100, 0, -100]]
 
 
+def test_costs_of_places_are_relative_to_another_base_if_there_is_one():
+    """x = 10 is nearest to the centre 9, and places -3, 0, 3 are farther than the base 1 by 4, 1, -2, of at most 4; top 100."""
+    centers, places = np.array([[9], [-9]]), np.array([[[-3], [0], [3]]] * 2)
+    question = MedianCosts(frame(1), centers, places, 4.0, 100, np.array([[1], [1]]))
+    assert question.raw(np.array([[10]]))[0].tolist() == [[100, 25, -50], [0, 0, 0]]
+
+
 @pytest.mark.parametrize("size", [1, 7, 4001])
 def test_blocks_of_any_shape_add_up_to_the_same_integers(size):
     rng = np.random.default_rng(2)

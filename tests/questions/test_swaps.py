@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from kveil.questions import saturating, swaps
 from kveil.questions.frame import BLOCK, Frame, clipped
@@ -79,6 +80,16 @@ def test_the_stated_amount_is_attained_but_for_one_unit():
     question = SwapCosts(frame(1, 100), "k-means", 2**40, np.array([[-100]]), np.array([[-100]]))
     (table,) = question.raw(np.array([[100]]))
     assert table.tolist() == [[200**2 >> question.loss.shift]] == [[question.parts[0].length - 1]]
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("radius", [50, 2**24])
+def test_sparse_rows_cost_what_dense_ones_do(objective, radius):
+    rng = np.random.default_rng(0)
+    rows = clipped(rng.integers(-radius, radius + 1, (40, 20)) * (rng.random((40, 20)) < 0.2), radius)
+    sets = np.stack([clipped(rng.integers(-radius, radius + 1, (3, 20)), radius) for _ in range(4)])
+    question = SetCosts(frame(20, radius), objective, 2**40, sets)
+    assert question.raw(csr_array(rows))[0].tolist() == question.raw(rows)[0].tolist()
 
 
 LINE = [-2, -1, 0, 1, 2]

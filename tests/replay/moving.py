@@ -51,7 +51,7 @@ def moved(one: Draw, other: Draw) -> list[str]:
     found = []
     if charge.one_coordinate and np.count_nonzero(away) > 1:
         found.append("more than one coordinate moved")
-    far = _length(charge, away)
+    far = _length(charge, away) if charge.mechanism != "peel" else _peeled(away, one.noisy.shape[1])
     if far > charge.sensitivity * (1 + 1e-12):
         found.append(f"moved by {far}, charged for {charge.sensitivity}")
     return found
@@ -66,6 +66,11 @@ def _length(charge: Charge, away: Any) -> float:
         return sum(map(abs, away.ravel().tolist()))
     rows = np.atleast_2d(away).tolist() if charge.mechanism == "k-norm" else [away.ravel().tolist()]
     return sum(sum(x * x for x in row) ** 0.5 for row in rows)
+
+
+def _peeled(away: Any, rounds: int) -> float:
+    rows = np.abs(np.atleast_2d(away)).tolist()
+    return sum((rounds - 1) * max(row) + sum(row) for row in rows)
 
 
 def _picks_moved(one: Draw, other: Draw) -> list[str]:

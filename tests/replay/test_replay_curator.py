@@ -7,7 +7,7 @@ here as bytes that differ.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -64,6 +64,8 @@ def means(method: str, d: int = 2, epsilon: float = 40.0, **options: Any) -> dic
 UNEVEN = ([-1.0, -2.0], [1.0, 30.0])
 BY_NAME = {"age": (-1.0, 1.0), "height": (-1.0, 1.0)}
 GAUSS = {"delta": 1e-6}
+FEW_STEPS = tuning.Candidates(repetitions=1, levels=2, swaps=2, nonzeros=4)
+COLUMNS = replace(FEW_STEPS, recovery="columns")
 REPLACE = {"relation": "replace-one"}
 
 
@@ -136,6 +138,11 @@ KMEANS = {
     "candidates, trials": means("candidates", 6, epsilon=100.0, tuning=tuning.Candidates(trials=2, repetitions=1), **REPLACE),
     "candidates, Gaussian": means("candidates", 7, epsilon=100.0, **GAUSS, tuning=tuning.Candidates(repetitions=1, levels=3)),
     "candidates, people": means("candidates", 3, radius=1.0, **of_people(2), tuning=tuning.Candidates(repetitions=1)),
+    "candidates, sparse": means("candidates", 30, epsilon=300.0, rows=finite_csr, tuning=FEW_STEPS),
+    "candidates, sparse, trials": means("candidates", 5, rows=finite_csr, tuning=replace(FEW_STEPS, trials=2), **REPLACE),
+    "candidates, sparse, Gaussian": means("candidates", 20, epsilon=100.0, rows=finite_csr, tuning=FEW_STEPS, **GAUSS),
+    "candidates, columns": means("candidates", 30, epsilon=300.0, rows=finite_csr, tuning=COLUMNS),
+    "candidates, columns, replace-one": means("candidates", 18, radius=1.0, rows=finite_csr, tuning=COLUMNS, **REPLACE),
     "sample-aggregate": means("sample-aggregate"),
     "sample-aggregate, stairs": means("sample-aggregate", tables=partial(stairs, steps=(6, 7))),  # 42 rows and 43: another block
     "sample-aggregate, Gaussian": means("sample-aggregate", 6, **GAUSS, tuning=tuning.SampleAggregate(blocks=4, n_steps=3)),
@@ -155,6 +162,7 @@ KMEDIAN = {
     "tree, drawn": means("tree", 2, tuning=tuning.KMedian(recovery="grid"), rows=polars_frame),
     "candidates": means("candidates", n_steps=2),
     "candidates, Gaussian": means("candidates", 7, epsilon=100.0, n_steps=1, **GAUSS),
+    "candidates, drawn from all": means("candidates", 2, tuning=tuning.KMedian(recovery="all")),
     "weiszfeld": means("weiszfeld", n_steps=2, bounds=BY_NAME, rows=pandas_frame),
     "weiszfeld, people": means("weiszfeld", 6, init="spread", expected_rows=50, **REPLACE, **of_people(2)),
 }  # fmt: skip

@@ -11,7 +11,18 @@ from leaving import fitted
 from neighbours import mixed, odd, people, rows_moved, stairs
 from replaying import replay
 
-from kveil import FederatedKMeans, Ledger, LocalKMeans, PrivateKMeans, PrivateKMedian, StreamKMeans, evaluate, find_bounds, read
+from kveil import (
+    FederatedKMeans,
+    Ledger,
+    LocalKMeans,
+    PrivateKMeans,
+    PrivateKMedian,
+    StreamKMeans,
+    evaluate,
+    find_bounds,
+    private_candidates,
+    read,
+)
 from kveil.errors import BoundsNotFound
 from kveil.federate import Party, Policy
 from kveil.federate.kinds import QUESTIONS
@@ -161,6 +172,18 @@ def test_an_evaluation_hides_a_person_with_several_rows():
 
     for pairs in people(mixed(2), odd(2), 3, "add-remove"):
         replay(act, pairs.table, pairs.neighbours)
+
+
+@pytest.mark.parametrize(("d", "relation", "delta"), [(2, "add-remove", 0.0), (7, "replace-one", 1e-6)])
+def test_candidates_follow_from_noisy_answers_alone(d, relation, delta):
+    def act(table: Any) -> dict[str, Any]:
+        ledger = Ledger.memory("one", 40.0, delta, relation=relation)
+        found = private_candidates(table, 40.0, delta=delta, ledger=ledger, bounds=(-1, 1), n_clusters=3, random_state=1)
+        return {**vars(found), "repr": repr(found), "charged": [entry.plan for entry in ledger.charges()]}
+
+    for pairs in rows_moved(d, relation):
+        tape = replay(act, pairs.table, pairs.neighbours)
+        assert tape.left["receipt"]["charges"] == len(tape.draws)
 
 
 @pytest.mark.parametrize("protocol", ["grid", "lae", "lma"])

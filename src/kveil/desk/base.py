@@ -68,6 +68,11 @@ class PoolDesk(ABC):
         (part,), (secret,) = self._only(question, "cell costs"), self._secret(question)
         return self._pool.choose_each(part, secret, share)
 
+    def choose_several(self, question: Question, rounds: int, share: float) -> Integers:
+        """For every cell the indices (cells, rounds) of different low costs. Public, charged."""
+        (part,), (secret,) = self._only(question, "peeled costs"), self._secret(question)
+        return self._pool.choose_several(part, secret, rounds, share)
+
     def active(self, question: Question, n_cells: int, chance: float, share: float) -> Integers:
         """Cells that many rows share, of more than anyone can list. Public, charged."""
         (part,), (secret,) = self._only(question, "active"), self._secret(question)

@@ -14,7 +14,7 @@ from kveil.desk.base import Curator, by_cell, columns_of
 from kveil.desk.law import COUNT, NOISED, Law
 from kveil.errors import InvalidValue
 from kveil.kernel import gate
-from kveil.kernel.choice import active_cells, selection, selections
+from kveil.kernel.choice import active_cells, peeled, selection, selections
 from kveil.kernel.grid import per_person
 from kveil.kernel.ledger import UNIT, Ledger, Ticket
 from kveil.kernel.loss import Charge, Measurement, Plan, PrivacyUnit, Relation, zcdp_rho
@@ -31,7 +31,8 @@ class Pool:
     Neighbours:   those of the plan; a person has at most m rows.
     Sensitivity:  of counts and sums: `Law`. What a row adds to two costs differs by at most `length`, so the range of what a
                   person adds is m length (replace-one: twice); over cells, of which a row is in one, these ranges add up to
-                  the same. Cells that many rows share are a noisy threshold on counts.
+                  the same, and so do the bounds of costs of which several are chosen. Cells that many rows share are a noisy
+                  threshold on counts.
     Cost:         what each answer is given, in epsilon or rho. The reservation refuses a draw that would pass its total,
                   which makes adaptive shares sound (a privacy filter), for pure and for zCDP sums. Where rho is counted,
                   coins get epsilon = sqrt(2 rho) and choices sqrt(8 rho), rounded down.
@@ -129,6 +130,19 @@ class Pool:
             return np.asarray(np.argmin(raw, axis=1), dtype=np.int64)
         epsilon = self._epsilon(self._budget(share), 8)
         return np.asarray(self._draw(selections(part.label, self._range(part), epsilon), raw))
+
+    def choose_several(self, part: Part, raw: Integers, rounds: int, share: float) -> Integers:
+        """For every cell, a row of `raw`, `rounds` different indices of low costs, in the order drawn.
+
+        A person's rows move the costs of cells by m `largest` and, in L1, m `length`, summed over cells (replace-one: twice).
+        """
+        if self.kind == "none":
+            return np.asarray(np.argsort(raw, axis=1, kind="stable")[:, :rounds], dtype=np.int64)
+        if self.kind == "zcdp":
+            raise AssertionError("several choices of a cell at one cost are pure")
+        m, budget = self.unit.max_rows_per_person, self._budget(share)
+        largest, together = (per_person(bound, m, self.relation) for bound in (part.largest, part.length))
+        return np.asarray(self._draw(peeled(part.label, rounds, largest, together, budget), raw))
 
     def activate(self, part: Part, raw: Integers, n_cells: int, chance: float, share: float) -> Integers:
         """Cells with many rows, ascending. `raw` has a row of codes below `n_cells` and a row of counts, for occupied cells.

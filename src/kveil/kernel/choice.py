@@ -147,6 +147,43 @@ def selections(label: str, cost_range: int, epsilon: Fraction, **more: Any) -> M
     return Measurement(charge, lambda source, raw: np.array([select(source, costs, rate) for costs in raw], dtype=np.int64))
 
 
+def peeled(
+    label: str, rounds: int, largest: int, l1_sensitivity: int, epsilon: Fraction, **more: Any
+) -> Measurement[Integers, Integers]:
+    """For every row of a table of costs (groups, choices) `rounds` different indices of low ones (groups, rounds), in the order
+    drawn: each time P(i) ~ exp(-rate cost_i) over what is left, rate = epsilon/((rounds - 1) largest + l1_sensitivity).
+
+    Private:      the costs.  Public: the shape of the table and the parameters.
+    Sensitivity:  with m_g how a neighbour moves the costs of group g, `largest` bounds the sum over groups of max |m_g|, and
+                  `l1_sensitivity` that of the L1 norms; the caller proves both.
+    Cost:         epsilon, attained. The log-ratio of an outcome is a sum over its picks: rate times how far the pick's cost
+                  moved its way, and the log-ratio of the total weight of what was left, which is at most rate M, M the largest
+                  move the other way. Picks differ; the choice that moved by M is not among those that moved their way. So the
+                  first add up to at most rate (|m_g|_1 - M), and with `rounds` totals that is rate (|m_g|_1 + (rounds - 1) M).
+    Not covered:  a bounded range: log-ratios may come near epsilon both ways, so rho is epsilon**2/2, not that of `selection`.
+    """
+    if rounds < 1:
+        raise InvalidValue("several choices take one round at least.")
+    moved = (rounds - 1) * largest + l1_sensitivity
+    rate = epsilon / moved
+
+    def draw(source: Entropy, raw: Integers) -> Integers:
+        if rounds > raw.shape[1]:
+            raise InvalidValue("as many different choices as rounds are needed.")
+        return np.array([_peel(source, costs, rounds, rate) for costs in raw], dtype=np.int64)
+
+    return Measurement(Charge("peel", label, moved, "l1", epsilon, **more), draw)
+
+
+def _peel(source: Entropy, costs: Integers, rounds: int, rate: Fraction) -> list[int]:
+    left, found = np.arange(len(costs)), []
+    for _ in range(rounds):
+        place = select(source, costs[left], rate)
+        found.append(int(left[place]))
+        left = np.delete(left, place)
+    return found
+
+
 class Places(Protocol):
     """Records that own places: record i as many of 0 .. total-1 as its score, one after the other. All of it is secret."""
 

@@ -7,7 +7,8 @@ take the least of several; see ledger.py.)
     charge              pure      zCDP (rho)
     discrete-gaussian   -         given by the charge
     laplace, k-norm,
-    randomiser, pick    eps       eps**2 / 2
+    randomiser, pick,
+    peel                eps       eps**2 / 2
     select              eta       eta**2 / 8, its log-ratios staying in an interval of length eta
     threshold           (eps, delta), added outside the routes
 """
@@ -29,7 +30,9 @@ from kveil.kernel.exact import Entropy, entropy, exp_bounds
 
 Relation = Literal["add-remove", "replace-one"]
 Trust = Literal["curator", "federation", "stream", "local"]
-Mechanism = Literal["discrete-laplace", "discrete-gaussian", "k-norm", "select", "threshold", "randomiser", "pick", "given"]
+Mechanism = Literal[
+    "discrete-laplace", "discrete-gaussian", "k-norm", "select", "threshold", "randomiser", "pick", "peel", "given"
+]  # fmt: skip
 Route = Literal["pure", "zcdp", "none"]
 
 OTHER_WEIGHT, MOST_LOCAL_EPSILON = 2**32, 10  # of local reports; all weights of one then stay below 2**63

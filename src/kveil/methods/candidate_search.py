@@ -6,7 +6,7 @@ Shared by k-means and k-median, which differ in what a row costs and in how cent
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import floor, log, sqrt
+from math import floor, isqrt, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from kveil.methods.task import Task
 from kveil.partition.cubes import MOST_ACTIVE, MOST_AXES, MOST_LEVELS, Cubes
 from kveil.partition.projection import random_axes
 from kveil.questions.cubes import CubeCounts
-from kveil.questions.frame import Frame, clipped
+from kveil.questions.frame import FEW_COLUMNS, Frame, clipped
 from kveil.questions.swaps import Objective, SetCosts, SwapCosts
 from kveil.space.euclidean import evenly
 from kveil.tuning import Candidates as Tuning
@@ -29,10 +29,10 @@ MOST_SWAPS = 20
 
 
 class Projected(NamedTuple):
-    """Centres (k, p) in the projection of a frame, in whole steps and inside its ball. Public."""
+    """Points (n, p) in the projection of a frame, in whole steps and inside its ball. Public."""
 
     frame: Frame
-    centers: Integers
+    points: Integers
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,19 @@ class CandidateSearch:
 
     def found_in_projection(self, n_rows: float, of_candidates: float, of_swaps: float) -> Projected:
         """k centres for about `n_rows` rows (released or public), for these two shares of the budget at most."""
-        frame = self._frame(n_rows)
-        candidates = self._candidates(frame, n_rows, of_candidates)  # (c, p)  public
+        frame, candidates = self.candidates(n_rows, of_candidates)
         return Projected(frame, self._swapped(frame, candidates, of_swaps))
 
+    def candidates(self, n_rows: float, share: float) -> Projected:
+        """Places that many rows are near to, one at least, for this share of the budget at most."""
+        frame = self._frame(n_rows)
+        return Projected(frame, self._candidates(frame, n_rows, share))
+
     def _frame(self, n_rows: float) -> Frame:
-        whole, d = Frame.of(self.task.domain, self.task.scaling), self.task.domain.n_columns
+        whole, d = whole_frame(self.task, self.tuning), self.task.domain.n_columns
         p = self.tuning.dimension or (d if d <= MOST_UNPROJECTED else min(MOST_AXES, max(2, floor(log(n_rows) / 2))))
+        if self.task.is_sparse and d > FEW_COLUMNS:
+            p = min(p, d - 1)  # such rows become dense by a projection alone
         if p >= d:
             return whole
         axes = random_axes(d, p, self.rng, stretch=sqrt(d / p))
@@ -113,3 +119,9 @@ class CandidateSearch:
     def _some(self, n: int, most: int) -> Integers:
         """Ascending indices of at most `most` of `n` released things, at random."""
         return np.arange(n) if n <= most else np.sort(self.rng.choice(n, most, replace=False))
+
+
+def whole_frame(task: Task, tuning: Tuning) -> Frame:
+    """All of the domain. No coordinate passes `top`, so a row of s entries lies in a ball of sqrt(s) top: nothing is clipped."""
+    whole, s = Frame.of(task.domain, task.scaling), tuning.nonzeros
+    return whole if s is None else replace(whole, nonzeros=s, radius=min(whole.radius, isqrt(s * task.domain.top**2) + 1))

@@ -73,6 +73,13 @@ def check_count(name: str, value: Any) -> int:
     return int(value)
 
 
+def check_expected_rows(value: Any) -> float | None:
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if value is not None and not (is_number and value >= 1 and math.isfinite(value)):
+        raise InvalidValue("expected_rows must be a public number of at least 1, or None.")
+    return None if value is None else float(value)
+
+
 def check_clusters(value: Any, n_features: int) -> int:
     n_clusters = check_count("n_clusters", value)
     if n_clusters * n_features > MOST_NUMBERS:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
@@ -16,7 +15,16 @@ from kveil.kernel.grid import Ball
 from kveil.kernel.ledger import Ticket
 from kveil.kernel.loss import Guarantee, Plan, PrivacyUnit, Relation, guarantee, no_guarantee
 from kveil.methods.base import Facts, Found, Method
-from kveil.methods.task import PRIVATE_INITS, Task, check_budget, check_choice, check_clusters, check_count, check_init
+from kveil.methods.task import (
+    PRIVATE_INITS,
+    Task,
+    check_budget,
+    check_choice,
+    check_clusters,
+    check_count,
+    check_expected_rows,
+    check_init,
+)
 from kveil.models.clusterer import EuclideanClusterer
 from kveil.models.judging import warn_of_noise, with_verdict
 from kveil.models.paying import open_ledger, public_generator, receipt_of, reserve
@@ -176,11 +184,7 @@ class CuratorModel(EuclideanClusterer, ABC):
         if epsilon is None and self.ledger is not None:
             raise InvalidValue("epsilon=inf adds no noise, so there is nothing to charge. Leave out the ledger, or give epsilon.")
         check_choice("relation", self.relation, ("add-remove", "replace-one"))
-        rows = self.expected_rows
-        is_number = isinstance(rows, int | float | np.number) and not isinstance(rows, bool)
-        if rows is not None and not (is_number and rows >= 1 and math.isfinite(rows)):
-            raise InvalidValue("expected_rows must be a public number of at least 1, or None.")
-        return epsilon, delta, rows
+        return epsilon, delta, check_expected_rows(self.expected_rows)
 
     def _rule(self) -> str | None:
         """How the caller's ledger adds up, if there is one."""

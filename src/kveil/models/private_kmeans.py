@@ -47,7 +47,7 @@ class PrivateKMeans(CuratorModel):
         grid, at most 3 features), "candidates" (cubes that many rows share, swaps among them, one recovery: the corrected
         algorithm of a paper), "sample-aggregate" (average of many blocks of rows, a baseline), "mean" (one mean, k times: the
         floor to beat), or "auto": the tree; DP-Lloyd if init or n_steps are given, which belong to it; or the method that
-        tuning belongs to. Sparse rows are for "tree", "lloyd" and "mean".
+        tuning belongs to. Sparse rows are for "tree", "lloyd", "candidates" and "mean".
     init: "packing" (and "auto": random centres as far from each other and the walls as fits) or "spread" (k-means of even
         points) start without looking at data; or a public (k, d) array. For "lloyd" also "noisy-sample" (k-means of a few rows
         with noise) and "variates" (private k-variates++), which spend a quarter of the budget: for study, never picked by "auto".

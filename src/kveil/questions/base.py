@@ -10,7 +10,7 @@ import numpy as np
 
 from kveil.arrays import Floats, Integers
 
-Kind = Literal["counts", "vectors", "coordinates", "total", "costs", "cell costs", "active"]
+Kind = Literal["counts", "vectors", "coordinates", "total", "costs", "cell costs", "peeled costs", "active"]
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Part:
     "total"        a row moves one number by at most `length`, and a replaced row moves it no further than an added one
     "costs"        what a row adds to any two of the numbers differs by at most `length`
     "cell costs"   a row is in one cell, an entry of the first axis; the costs there are "costs", and no others move
+    "peeled costs" a row is in one cell, where costs move by at most `largest` each and `length` in L1, and no others move
     "active"       a row of codes of cells and a row of their counts; a row is in at most one cell, and adds 1 there
 
     unit: what 1 stands for in the released array. Public; it broadcasts.
@@ -35,6 +36,7 @@ class Part:
     unit: Any = 1.0
     reason: str = ""
     in_l2: bool = False
+    largest: int = 0  # of "peeled costs" alone
 
 
 class Noisy(NamedTuple):

@@ -48,11 +48,12 @@ class Pulls(Question):
 
 @dataclass(frozen=True, eq=False)
 class MedianCosts(Question):
-    """Costs (k, places): the sum over the rows nearest to a centre of how much farther each of its places is than the centre.
+    """Costs (k, places): the sum over the rows nearest to a centre of how much farther each of its places is than a base.
 
-    places: (k, places, d) on the integer grid. radius: how far places lie from their centre at most, in steps; counts as `top`.
+    places: (k, places, d) on the integer grid. bases: (k, d), public or released; the centres, if None. radius: how far places
+    lie from their base at most, in steps; counts as `top`.
     A row is in one cell, and moves the costs of no other. There it adds to every place a number in -top .. top, since
-    | |x - p| - |x - z| | <= |p - z| <= radius; integers are cut to that last. So two of them differ by at most 2 top.
+    | |x - p| - |x - b| | <= |p - b| <= radius; integers are cut to that last. So two of them differ by at most 2 top.
     `top` is at most 2**20, so that 2**42 rows fit, whatever `max_rows` says.
     """
 
@@ -61,6 +62,7 @@ class MedianCosts(Question):
     places: Integers
     radius: float
     top: int
+    bases: Integers | None = None
 
     def __post_init__(self) -> None:
         if not self.radius > 0 or not 1 <= self.top <= 2**20:
@@ -71,9 +73,9 @@ class MedianCosts(Question):
         return (Part("medians", "cell costs", 2 * self.top),)
 
     def raw(self, rows: Any) -> tuple[Integers]:
-        raw_costs = np.zeros(self.places.shape[:2], dtype=np.int64)
+        raw_costs, bases = np.zeros(self.places.shape[:2], dtype=np.int64), self.centers if self.bases is None else self.bases
         for block, owner in _owned(rows, self.frame, self.centers):
-            _kernels.add_place_costs(block, owner, self.centers, self.places, self.radius, self.top, raw_costs)
+            _kernels.add_place_costs(block, owner, bases, self.places, self.radius, self.top, raw_costs)
         return (raw_costs,)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from kveil.arrays import Floats, Integers
 from kveil.questions import _kernels
 from kveil.questions.base import Part, Question
-from kveil.questions.frame import Frame, blocks
+from kveil.questions.frame import Frame, blocks, is_csr
 from kveil.questions.saturating import add
 
 Objective = Literal["k-means", "k-median"]
@@ -118,7 +118,7 @@ class SetCosts(Question):
         for block in blocks(rows):
             centred = self.frame.centred(block)
             seen = (self.frame.projected(centred) if self.in_projection else centred).astype(np.float64)
-            costs += np.array([_nearest(seen, centers, loss)[1].sum() for centers in self.centers]).astype(np.int64)
+            costs += np.array([_least(seen, centers, loss).sum() for centers in self.centers]).astype(np.int64)
         return (costs,)
 
 
@@ -126,6 +126,16 @@ def check_inside(ball: int, *points: Integers) -> None:
     """A point outside the ball could make a row cost more than what is charged for."""
     if any((each.astype(np.float64) ** 2).sum(axis=1).max(initial=0.0) > float(ball) ** 2 for each in points):
         raise AssertionError("centres and candidates must lie in the ball of the rows")
+
+
+def _least(seen: Any, centers: Integers, loss: Loss) -> Floats:
+    """What every row adds: its loss at the nearest centre. CSR rows stay sparse: |x|^2 - 2 x.c + |c|^2 is whole, and exact."""
+    if not is_csr(seen):
+        return _nearest(seen, centers, loss)[1]
+    codes = centers.astype(np.float64)
+    own = np.asarray(seen.multiply(seen).sum(axis=1)).reshape(-1, 1)
+    least = (own - 2 * (seen @ codes.T) + (codes**2).sum(axis=1)).min(axis=1)
+    return np.asarray(np.floor((least if loss.is_squared else np.sqrt(least)) * 2.0**-loss.shift))
 
 
 def _nearest(seen: Floats, centers: Integers, loss: Loss) -> tuple[Integers, Floats, Floats]:

@@ -99,11 +99,12 @@ class PublicStart(_Medians):
 
 def check_tuning(task: Task) -> None:
     tuning: KMedian = task.tuning
-    check_choice("recovery", tuning.recovery, ("auto", "weiszfeld", "grid"))
+    check_choice("recovery", tuning.recovery, ("auto", "weiszfeld", "grid", "all"))
     h = tuning.smoothing
     if h is not None and not (isinstance(h, Real) and not isinstance(h, bool) and isfinite(h) and h > 0):
         raise InvalidValue(f"smoothing must be a number above 0, in the units of the data, got {h!r}.")
-    if tuning.recovery == "grid" and task.domain.n_columns > MOST_COLUMNS_DRAWN:
-        raise InvalidValue(f'recovery="grid" takes at most {MOST_COLUMNS_DRAWN} features: its places multiply. Use "weiszfeld".')
-    if tuning.recovery == "grid" and task.n_steps is not None:
-        raise InvalidValue('n_steps counts Weiszfeld steps, and recovery="grid" has none. Leave one of them out.')
+    is_drawn, said = tuning.recovery in ("grid", "all"), f'recovery="{tuning.recovery}"'
+    if is_drawn and task.domain.n_columns > MOST_COLUMNS_DRAWN:
+        raise InvalidValue(f'{said} takes at most {MOST_COLUMNS_DRAWN} features: its places multiply. Use "weiszfeld".')
+    if is_drawn and task.n_steps is not None:
+        raise InvalidValue(f"n_steps counts Weiszfeld steps, and {said} has none. Leave one of them out.")

@@ -27,7 +27,7 @@ MOST_NOISE = {"pure": 0.25, "zcdp": 0.5, "none": 1.0}  # of a step on an average
 SMOOTHING, WIDEST_SMOOTHING = 0.25, 2.0**40  # of the typical distance; in steps
 LEAST_WEIGHT = 0.5  # the divisor is not below that of a cluster half of whose rows are at the typical distance
 MOST_RELAXED = 1.8
-MOST_COLUMNS_DRAWN, PLACES_PER_AXIS = 3, {1: 257, 2: 33, 3: 11}
+MOST_COLUMNS_DRAWN, PLACES_PER_AXIS, PLACES_OF_ALL = 3, {1: 257, 2: 33, 3: 11}, {1: 4097, 2: 101, 3: 31}
 ZOOMS = (1.0, 0.25)  # half-widths of the grids of places, in typical distances
 
 ONE_MEDIAN = (
@@ -54,7 +54,7 @@ def medians(ground: Ground, seeds: Seeds) -> Found:
     seeds = seeds._replace(centers=within(seeds.centers, ground.reach))  # exact labels need centres in the ball of the rows
     scale, bins = _scale(ground, seeds)
     kept = OF_SIZES * ground.desk.left
-    recover = _drawn if ground.task.tuning.recovery == "grid" else _stepped
+    recover = {"grid": _drawn, "all": _drawn_from_all}.get(ground.task.tuning.recovery, _stepped)
     centers, errors, before = recover(ground, np.rint(seeds.centers).astype(np.int64), scale, kept)
     sizes, noise = ground.desk.hold(_near(ground, centers, scale)).show(0, ground.desk.left)  # public, charged
     how = steps.Taken(before, noise, centers - before, None)
@@ -125,24 +125,52 @@ def _stepped(ground: Ground, centers: Integers, scale: Scale, kept: float) -> tu
 
 def _drawn(ground: Ground, centers: Integers, scale: Scale, kept: float) -> tuple[Floats, Floats, Floats]:
     """Each median drawn by the exponential mechanism from a grid of places around its centre, then from a finer one; the noise in
-    them, and the places before the last draw.
+    them, and the places before the last draw."""
+    errors, before = np.zeros(len(centers)), centers.astype(np.float64)
+    for number, zoom in enumerate(ZOOMS):
+        progress("drawing medians", number + 1, len(ZOOMS))
+        share, before = (ground.desk.left - kept) / (len(ZOOMS) - number), centers.astype(np.float64)
+        grid, spacing = _grid(np.full(ground.d, max(zoom * scale.distance, 1.0)), PLACES_PER_AXIS[ground.d])
+        radius = float(np.sqrt((grid**2).sum(axis=1).max()))
+        costs = MedianCosts(ground.frame(), centers, centers[:, None, :] + grid, radius, scale.top)
+        centers, errors = _chosen(ground, costs, scale, spacing, share)
+    return centers.astype(np.float64), errors, before
+
+
+def _drawn_from_all(ground: Ground, centers: Integers, scale: Scale, kept: float) -> tuple[Floats, Floats, Floats]:
+    """Each median drawn from a grid over the whole domain, with a density ~ exp(-epsilon cost/(2 reach)); the noise in them, and
+    the centres.
+
+    The centres say whose rows count, and nothing else. Costs are relative to the middle of the domain, which lies within `reach`
+    of every place: a row then adds between -reach and reach, and the same costs but for a constant.
+    Reference:    Balcan, Dick, Liang, Mou, Zhang (2017), section 6.2, whose log-concave density this is, on a grid.
+    """
+    progress("drawing medians", 1, 1)
+    grid, spacing = _grid(ground.half, PLACES_OF_ALL[ground.d])
+    places = np.tile(grid[(grid**2).sum(axis=1) <= ground.reach**2], (len(centers), 1, 1))
+    costs = MedianCosts(ground.frame(), centers, places, float(ground.reach), scale.top, bases=np.zeros_like(centers))
+    found, errors = _chosen(ground, costs, scale, spacing, ground.desk.left - kept)
+    return found.astype(np.float64), errors, centers.astype(np.float64)
+
+
+def _grid(half: Floats, per_axis: int) -> tuple[Integers, float]:
+    """Places (per_axis^d, d) in whole steps, evenly over a box about 0, and how far apart they are on its longest axis."""
+    axes = [np.linspace(-1, 1, per_axis) * side for side in half]
+    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(half))
+    return np.rint(grid).astype(np.int64), float(2 * half.max() / (per_axis - 1))
+
+
+def _chosen(ground: Ground, costs: MedianCosts, scale: Scale, spacing: float, share: float) -> tuple[Integers, Floats]:
+    """A place for each centre, and the noise in it.
 
     A row is in one cell, where what it adds to the costs of places differs by at most 2 top: exactly what `choose_each` asks.
     The noise in a draw follows from a cost that rises by about rows / (2 distance) times half the squared distance.
     """
-    variance, before = 0.0, centers.astype(np.float64)
-    for number, zoom in enumerate(ZOOMS):
-        progress("drawing medians", number + 1, len(ZOOMS))
-        share, before = (ground.desk.left - kept) / (len(ZOOMS) - number), centers.astype(np.float64)
-        axis = np.linspace(-1, 1, PLACES_PER_AXIS[ground.d]) * max(zoom * scale.distance, 1.0)
-        grid = np.rint(np.stack(np.meshgrid(*[axis] * ground.d, indexing="ij"), axis=-1).reshape(-1, ground.d)).astype(np.int64)
-        places, radius = centers[:, None, :] + grid, float(np.sqrt((grid**2).sum(axis=1).max()))
-        state = MedianCosts(ground.frame(), centers, places, radius, scale.top)
-        chosen = ground.desk.choose_each(state, share)  # public, charged
-        rate = ground.desk.sharpness(2 * scale.top, share) * scale.top / radius
-        variance = ground.d * (2 * scale.distance / (rate * scale.rows) + (axis[1] - axis[0]) ** 2 / 12)
-        centers = np.rint(within(places[np.arange(len(centers)), chosen].astype(np.float64), ground.reach)).astype(np.int64)
-    return centers.astype(np.float64), np.sqrt(variance), before
+    chosen = ground.desk.choose_each(costs, share)  # public, charged
+    rate = ground.desk.sharpness(2 * scale.top, share) * scale.top / costs.radius
+    variance = ground.d * (2 * scale.distance / (rate * scale.rows) + spacing**2 / 12)
+    places = costs.places[np.arange(len(chosen)), chosen].astype(np.float64)
+    return np.rint(within(places, ground.reach)).astype(np.int64), np.sqrt(variance)
 
 
 def _near(ground: Ground, centers: Floats, scale: Scale) -> Pulls:

@@ -16,13 +16,12 @@ from kveil.methods.base import Found, shares
 from kveil.methods.steps import NO_SIGNAL, Means, Taken, distance, noted, number_of_rows
 from kveil.methods.tree.growth import Leaves
 from kveil.methods.tree.kept import of_recovered
-from kveil.methods.tree.sparse_sums import SparseSums, standing_out
+from kveil.methods.tree.sparse_sums import SparseSums, standing_means
 from kveil.methods.tree.stages import MOST_CENTERS, FirstLook, Stages
 from kveil.progress import step as progress
 from kveil.questions.cells import TOP, Residuals
 from kveil.questions.frame import Frame, whole_steps
 from kveil.solve.placed import Placed
-from kveil.solve.shrink import within
 from kveil.solve.sizing import wanted_groups
 from kveil.solve.synopsis import LARGEST, TOO_LARGE, of_steps
 from kveil.solve.wkmeans import thorough_kmeans
@@ -84,7 +83,7 @@ class SparseFit(Stages):
         radii = np.full(self.k, frame.radius, dtype=np.int64)
         question = Residuals(frame, Centers(codes.astype(np.float64), None), "measured", "centred", np.zeros_like(codes), radii)
         counts, sums = self._release(question, OF_COUNTS * share, law)
-        found = _means(counts, sums, np.ones(self.k), law, float(frame.radius))
+        found = standing_means(counts, sums, np.ones(self.k), law, float(frame.radius))
         weak = counts == 0
         return Placed(np.where(weak[:, None], placed.centers, found.centers), counts, np.where(weak, placed.errors, found.errors))
 
@@ -97,22 +96,19 @@ class SparseFit(Stages):
         counts, sums = self._release(question, 0.2 * share, law)
         trust = np.array([1 / max(seen.n_deviation, 1e-9) ** 2, 1 / max(self.desk.deviation(0.2 * share), 1e-9) ** 2])
         n = np.array([max(1.0, float(trust @ [seen.n, counts[0] or seen.n] / trust.sum()))])  # a weak count says nothing
-        mean = _means(n, sums, np.ones(1), law, float(radii[0]))
+        mean = standing_means(n, sums, np.ones(1), law, float(radii[0]))
         how = Taken(base.astype(np.float64), self.desk.deviation(0.2 * share), mean.centers, float(radii[0]))
         step = noted(self.ground, mean._replace(counts=counts), how)
         kept = of_steps(self.d, (step,), seen.n, seen.n_deviation, middle=self.ground.positions(seen.middle), total=seen.total)
         return self.ground.found(np.tile(mean.centers, (k, 1)), np.full(k, 1 / k), np.tile(mean.errors, k), (NO_SIGNAL,), kept)
 
     def _release(self, question: Residuals, of_counts: float, law: SparseSums) -> tuple[Floats, Floats]:
-        """Noisy counts (cells,), and noisy sums (cells, d) whose unit is a radius divided by TOP. Public, charged."""
-        asked = replace(question, labels=("cells", "sums"), by_coordinates=law.is_laplace, in_steps=False)
-        (counts, deviation), sums = self.desk.ask(asked, of_counts, law.share)
-        return np.where(counts < max(2 * deviation, 0.5), 0.0, counts), sums.values
+        return law.ask(replace(question, labels=("cells", "sums")), of_counts)  # public, charged
 
     def _placed(self, counts: Floats, sums: Floats, law: SparseSums, radius: float) -> tuple[Placed, Placed]:
         """k centres of released cells, and the cells. Those that go together are added BEFORE the threshold: their rows then
         stand out more."""
-        cells = _means(counts, sums, np.ones(len(counts)), law, radius)
+        cells = standing_means(counts, sums, np.ones(len(counts)), law, radius)
         if len(counts) == self.k:
             return cells, cells
         points = cells.centers[:, np.flatnonzero(cells.centers.any(axis=0))] if cells.centers.any() else cells.centers[:, :1]
@@ -120,7 +116,7 @@ class SparseFit(Stages):
         owner = cdist(points, centers, "sqeuclidean").argmin(axis=1)
         owner[counts == 0] = -1  # a cell without rows is noise and nothing else
         belongs = (owner == np.arange(self.k)[:, None]).astype(np.float64)  # (k, cells)
-        return _means(belongs @ counts, belongs @ sums, belongs.sum(axis=1), law, radius), cells
+        return standing_means(belongs @ counts, belongs @ sums, belongs.sum(axis=1), law, radius), cells
 
     def _needed(self, share: float, n: float) -> float:
         """How long, in one column and as a part of the radius, the mean of a cluster of average size must be to stand out."""
@@ -128,12 +124,3 @@ class SparseFit(Stages):
 
     def _sums(self, share: float) -> SparseSums:
         return SparseSums(self.desk, TOP, self.d, int(self.tuning.nonzeros or self.d), share)
-
-
-def _means(counts: Floats, sums: Floats, n_cells: Floats, law: SparseSums, radius: float) -> Placed:
-    """What stands out of sums over `n_cells` cells each, divided by counts; a cluster without rows is at 0."""
-    kept = standing_out(sums, law.cutoff * np.sqrt(n_cells)[:, None])
-    kept[counts == 0] = 0.0
-    unit = radius / TOP / np.maximum(counts, 1.0)
-    noise = law.deviation * np.sqrt(n_cells * np.count_nonzero(kept, axis=1)) * unit
-    return Placed(within(kept * unit[:, None], radius), counts, np.where((counts > 0) & kept.any(axis=1), noise, radius))

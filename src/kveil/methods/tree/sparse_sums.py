@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import isqrt, log, sqrt
 from typing import NamedTuple
 
@@ -10,6 +11,9 @@ import numpy as np
 from kveil.arrays import Floats
 from kveil.desk.base import PoolDesk
 from kveil.kernel.grid import per_person
+from kveil.questions.cells import TOP, Residuals
+from kveil.solve.placed import Placed
+from kveil.solve.shrink import within
 
 FALSE_COLUMNS = 0.05  # how many columns without rows pass the threshold, expected, in a sum
 
@@ -56,7 +60,23 @@ class SparseSums(NamedTuple):
         tail = log(self.n_columns / FALSE_COLUMNS)
         return self.deviation * (tail / sqrt(2) if self.is_laplace else sqrt(2 * tail))
 
+    def ask(self, question: Residuals, of_counts: float) -> tuple[Floats, Floats]:
+        """Noisy counts (cells,), 0 where they may be noise alone, and noisy sums (cells, d) whose unit is a radius divided by
+        TOP. Public, charged."""
+        asked = replace(question, by_coordinates=self.is_laplace, in_steps=False)
+        (counts, deviation), sums = self.desk.ask(asked, of_counts, self.share)
+        return np.where(counts < max(2 * deviation, 0.5), 0.0, counts), sums.values
+
 
 def standing_out(sums: Floats, cutoffs: Floats | float) -> Floats:
     """Released sums with 0 in every column that noise alone could explain."""
     return np.where(np.abs(sums) > np.asarray(cutoffs), sums, 0.0)
+
+
+def standing_means(counts: Floats, sums: Floats, n_cells: Floats, law: SparseSums, radius: float) -> Placed:
+    """What stands out of sums over `n_cells` cells each, divided by counts; a cluster without rows is at 0."""
+    kept = standing_out(sums, law.cutoff * np.sqrt(n_cells)[:, None])
+    kept[counts == 0] = 0.0
+    unit = radius / TOP / np.maximum(counts, 1.0)
+    noise = law.deviation * np.sqrt(n_cells * np.count_nonzero(kept, axis=1)) * unit
+    return Placed(within(kept * unit[:, None], radius), counts, np.where((counts > 0) & kept.any(axis=1), noise, radius))
