@@ -63,7 +63,8 @@ _HOMES = {
 __all__ = [
     "Bounds", "CandidateSet", "Euclidean", "Evaluation", "FederatedKMeans", "Graph", "Guarantee", "KMedian", "Ledger",
     "LocalKMeans", "Manhattan", "Metric", "OnlineKMeans", "Precomputed", "PrivacyUnit", "PrivateKMeans", "PrivateKMedian",
-    "Release", "Source", "StreamKMeans", "__version__", "evaluate", "find_bounds", "inspect", "load", "private_candidates", "read",
+    "Release", "Source", "StreamKMeans", "__version__", "evaluate", "find_bounds", "inspect", "load",
+    "private_candidates", "read",
 ]  # fmt: skip
 
 
