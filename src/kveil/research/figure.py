@@ -10,7 +10,8 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from kveil.research.contest import NOT_PRIVATE, Cell
-from kveil.research.highdim import CONTESTANTS, Outcome
+from kveil.research.highdim import Outcome
+from kveil.research.tables import runs_words
 
 GREY = "#555555"
 MANY_RUNS = 20  # from so many on, percentiles say more than the extremes
@@ -53,7 +54,7 @@ def _axes(axes: Any, outcome: Outcome) -> None:
 def _line(axes: Any, outcome: Outcome, name: str) -> tuple[float, str, str]:
     """Draw one method; returns where its line ends, its name and its colour."""
     panel, cells = outcome.panel, [cell for cell in outcome.cells if cell.name == name]
-    colour = next(someone.colour for someone in CONTESTANTS if someone.name == name)
+    colour = next(someone.colour for someone in panel.contestants if someone.name == name)
     if panel.is_sweep and name == NOT_PRIVATE:
         places: list[Any] = list(panel.epsilons)
         cells = cells * len(places)
@@ -101,7 +102,7 @@ def _caption(outcome: Outcome) -> str:
     fixed = f"k = {panel.clusters[0]}. " if panel.is_sweep else ""
     n, d = setting.rows.shape
     return (
-        f"{n} rows, {d} columns. {fixed}Mean of {setting.runs} run(s), band from the {spread} of them.\n"
+        f"{n} rows, {d} columns. {fixed}Mean of {runs_words(outcome)}; band from the {spread} of them.\n"
         f"All but the dashed line: ({epsilon}, δ = {setting.delta:g}) per record, add or remove, central model, each fit.\n"
         "Corrected calibrations, drawn anew: not the paper's own numbers."
     )
