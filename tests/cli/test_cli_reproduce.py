@@ -52,7 +52,7 @@ def test_with_images_their_figures_join_in_and_json_matches_the_table(kveil, tmp
     assert {line["figure"] for line in saved} == {"2a", "2c", "2d", "settings", "small"} == set(told["left_out"])
     assert {line["columns"] for line in saved if line["figure"] in ("2c", "2d", "settings")} == {"16"}
     assert {line["k"] for line in saved if line["figure"] == "2d"} == {"10"}
-    assert any(line["method"] == "the same and 3 SuLQ steps" for line in saved)
+    assert any(line["method"] == "the paper's method and 3 SuLQ steps" for line in saved)
     assert ("SuLQ, 20 steps", "2d") in {(verdict["second"], verdict["figure"]) for verdict in told["verdicts"]}
     assert "uniform grid" in told["left_out"]["2a"]
     assert "uniform grid" not in told["left_out"]["small"]

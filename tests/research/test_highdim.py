@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 from itertools import pairwise
+from math import log
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from kveil.kernel.loss import floor_delta, floor_epsilon, zcdp_rho
 from kveil.models.private_kmeans import METHODS
 from kveil.research.contest import NOT_PRIVATE, Cell, Contestant, Setting, absent, cost, half_of, run
 from kveil.research.highdim import FIGURES, Outcome, Panel, Size, gaussians, panels, play, read_images
-from kveil.research.highdim_methods import DEFAULT, ONE_MEAN, PAPER, SULQ, contestants, variants
+from kveil.research.highdim_methods import DEFAULT, ONE_MEAN, PAPER, SULQ, TRIALS, contestants, variants
 from kveil.research.records import as_csv
 from kveil.research.seeders import SEEDERS
 from kveil.research.tables import as_markdown, records, runs_words
@@ -110,6 +112,18 @@ class TestThePapersSettings:
         assert not np.allclose(first, second)
         for start in (first, second):
             assert cost(setting.rows, start) > cost(setting.rows, np.zeros((1, 100)))  # blind: one point in the middle is nearer
+
+    def test_thresholds_of_the_paper_and_of_its_code_are_those_on_the_page(self):
+        """Of MNIST, k = 10, epsilon 1, a chance of failure of 0.05, one trial; log is natural."""
+        n, k, chance = 70_000, 10, 0.05
+        share = 1 / 6 / k  # Algorithm 4 gives the candidates 1/6, Algorithm 2 every repetition 1/k of that, with delta/k
+        printed = 20 / (share / (2 * log(n))) * log(n * k / chance)
+        coded = 2 * log(n) / (2 / 3 / 2 / (2 * log(n)))  # candidate.m: 2/3 of epsilon for T = 2
+        page = (Path(__file__).parents[2] / "docs" / "reproduction.md").read_text(encoding="utf-8")
+        assert n < printed
+        assert f"{printed:,.0f}".replace(",", " ") in page
+        assert f"epsilon': {coded:.0f} |" in page
+        assert round(2 * log(1 / chance)) == TRIALS
 
     @pytest.mark.parametrize("delta", [0.0, 1e-6])
     def test_steps_afterwards_and_the_method_are_paid_from_one_budget(self, plane, delta, monkeypatch):
@@ -212,6 +226,16 @@ class TestFigure:
         drawn = figure.svg(told).decode()
         for text in ("A question?", NOT_PRIVATE, "DP-Lloyd", "2 runs", "ε = 1, δ = 1e-06", "not the paper's own numbers"):
             assert text in drawn, text
+
+    def test_a_method_far_above_one_mean_is_named_in_the_caption_and_not_drawn(self, figure, told):
+        near = [Cell(ONE_MEAN, 2, 1.0, (5.0,), 0.1), Cell(ONE_MEAN, 4, 1.0, (5.0,), 0.1)]
+        rather = [Cell(PAPER, 2, 1.0, (5.5,), 0.1), Cell(PAPER, 4, 1.0, (9.0,), 0.1)]
+        far = [Cell("sample and aggregate", k, 1.0, (cost,), 0.1) for k, cost in ((2, 40.0), (4, 30.0))]
+        outcome = Outcome(told.panel, (*told.cells, *near, *rather, *far), {})
+        assert figure.far_off(outcome) == ["sample and aggregate"]
+        caption = figure._caption(outcome, ["sample and aggregate"])
+        assert "Far above the picture: sample and aggregate (30 to 40)." in caption
+        assert figure.far_off(told) == []
 
     def test_a_band_spans_all_of_few_runs_and_percentiles_of_many(self, figure):
         assert figure._band(Cell("x", 2, 1.0, (1.0, 2.0, 9.0), 0.0)) == (1.0, 9.0)

@@ -64,7 +64,7 @@ def highdim_figures(
     files |= {"results.csv": as_csv(records(outcomes)).encode(), "results.md": report.encode()}
     put_folder(out, files, None)
     if as_json:
-        told = {"out": str(out), "files": sorted(files), "results": records(outcomes), "skipped": skipped}
+        told: dict[str, Any] = {"out": str(out), "files": sorted(files), "results": records(outcomes), "skipped": skipped}
         told["left_out"] = {outcome.panel.name: outcome.left_out for outcome in outcomes}
         typer.echo(json.dumps(told | {"verdicts": [verdict._asdict() for verdict in verdicts(outcomes)]}))
         return

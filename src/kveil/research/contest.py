@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,7 @@ class Cell:
     @property
     def error(self) -> float:
         """The standard error of the mean."""
-        return self.deviation / len(self.costs) ** 0.5
+        return self.deviation / sqrt(len(self.costs))
 
 
 def absent(contestant: Contestant, setting: Setting, k: int) -> str | None:
@@ -147,11 +148,11 @@ def half_of(epsilon: float, delta: float) -> float:
     return zcdp_epsilon(half - Fraction(1, 2**39), exact)  # a unit less, since the way to epsilon and back is rounded
 
 
-def _model(contestant: Contestant, setting: Setting, k: int, epsilon: float, number: int, **paying: Ledger) -> Any:
+def _model(contestant: Contestant, setting: Setting, k: int, epsilon: float, number: int, ledger: Ledger | None = None) -> Any:
     from kveil.models.private_kmeans import PrivateKMeans
 
     promise = {"epsilon": epsilon, "delta": setting.delta, **setting.domain}
     options = contestant.options
     how: dict[str, Any] = {"method": contestant.method, "random_state": number}
     how |= options(setting, k, number) if callable(options) else options
-    return PrivateKMeans(k, **promise, **how, **paying)
+    return PrivateKMeans(k, **promise, **how, ledger=ledger)

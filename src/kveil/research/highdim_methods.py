@@ -34,30 +34,30 @@ def contestants(sulq_steps: int, runs_far_off: int | None) -> tuple[Contestant, 
 
 
 def variants(sulq_steps: int) -> tuple[Contestant, ...]:
-    """The paper's method with its settings of section 7, one by one and, unless there are no steps, together."""
+    """The paper's method with its settings, one by one; and those that section 7 names together, unless there are no steps."""
     settings = (
         Contestant(NOT_PRIVATE, None, "#000000"),
         Contestant(PAPER, "candidates", "#D55E00"),
-        Contestant("k repetitions", "candidates", "#E69F00", lambda _, k, __: {"tuning": Candidates(repetitions=k)}),
+        Contestant("k repetitions", "candidates", "#E69F00", _k_repetitions),
         Contestant(f"{TRIALS} trials", "candidates", "#CC79A7", {"tuning": Candidates(trials=TRIALS)}),
         Contestant(ONE_MEAN, "mean", "#777777"),
     )
     if not sulq_steps:
         return settings
-    name = f"{sulq_steps} SuLQ steps"
+    steps = f"{sulq_steps} SuLQ steps"
     return (
         *settings,
-        Contestant(name, "candidates", "#882255", sulq_steps=sulq_steps),
-        Contestant("all three", "candidates", "#8A6D00", _all_three, sulq_steps),
+        Contestant(steps, "candidates", "#882255", sulq_steps=sulq_steps),
+        Contestant(f"k repetitions, {steps}", "candidates", "#8A6D00", _k_repetitions, sulq_steps),
     )
 
 
-def _all_three(setting: Setting, k: int, number: int) -> Options:
-    return {"tuning": Candidates(repetitions=k, trials=TRIALS)}
+def _k_repetitions(setting: Setting, k: int, number: int) -> Options:
+    return {"tuning": Candidates(repetitions=k)}
 
 
 def with_steps(n: int) -> str:
-    return f"the same and {n} SuLQ steps"
+    return f"the paper's method and {n} SuLQ steps"
 
 
 def _random_start(setting: Setting, k: int, number: int) -> Options:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from kveil.research.contest import NOT_PRIVATE, Cell
@@ -41,10 +41,10 @@ def setting_words(outcome: Outcome) -> str:
     )
 
 
-def runs_words(outcome: Outcome) -> str:
-    """How many runs there are, and of whom fewer."""
+def runs_words(outcome: Outcome, but: Collection[str] = ()) -> str:
+    """How many runs there are, and of whom, but for some, fewer."""
     runs = outcome.panel.setting.runs
-    few = {cell.name: len(cell.costs) for cell in outcome.cells if len(cell.costs) < runs}
+    few = {cell.name: len(cell.costs) for cell in outcome.cells if len(cell.costs) < runs and cell.name not in but}
     return ", ".join([f"{runs} run{'s' * (runs > 1)}", *(f"of {name} {n}" for name, n in few.items())])
 
 
@@ -56,7 +56,7 @@ def _table(outcome: Outcome) -> str:
     lines = [f"| method | {' | '.join(head)} |", "| --- |" + " ---: |" * len(places)]
     for name in names:
         cells = [cell for cell in outcome.cells if cell.name == name]
-        shown = [f"{cell.mean:.4g} ± {cell.error:.2g}" for cell in cells]
+        shown = [f"{cell.mean:.4g}" + (f" ± {cell.error:.1g}" if len(cell.costs) > 1 else "") for cell in cells]
         shown = shown * len(places) if len(shown) == 1 else shown  # without privacy one number serves every epsilon
         lines.append(f"| {name} | {' | '.join(shown)} |")
     return "\n".join(lines)
