@@ -28,8 +28,8 @@ def test_figures_and_tables_are_saved_and_the_report_is_printed(kveil, tmp_path)
     outcome = kveil("reproduce", "highdim-figures", *TINY, "-o", tmp_path / "out")
     assert (outcome.code, outcome.err) == (0, "")
     made = {path.name for path in (tmp_path / "out").iterdir()}
-    assert made == {"figure-2a.svg", "figure-2d.svg", "figure-small.svg", "results.csv", "results.md"}
-    assert "Figure 2c was skipped: it needs MNIST. Pass --data FILE" in outcome.out
+    assert made == {"figure-2a.svg", "figure-small.svg", "results.csv", "results.md"}
+    assert "2c, 2d and settings were skipped: they need MNIST. Pass --data FILE" in outcome.out
     report = (tmp_path / "out" / "results.md").read_text(encoding="utf-8")
     assert report in outcome.out
     assert "none of these numbers is the paper's own" in report
@@ -37,8 +37,9 @@ def test_figures_and_tables_are_saved_and_the_report_is_printed(kveil, tmp_path)
 
 
 @pytest.mark.research
-def test_with_images_figure_2c_joins_in_and_json_matches_the_table(kveil, tmp_path, images):
-    outcome = kveil("reproduce", "highdim-figures", *TINY, "--data", images, "-o", tmp_path / "out", "--json")
+def test_with_images_their_figures_join_in_and_json_matches_the_table(kveil, tmp_path, images):
+    size = (*TINY, "--data", images, "--sulq-steps", 3)
+    outcome = kveil("reproduce", "highdim-figures", *size, "-o", tmp_path / "out", "--json")
     assert (outcome.code, outcome.err) == (0, "")
     told = json.loads(outcome.out)
     assert told["skipped"] == []
@@ -48,8 +49,11 @@ def test_with_images_figure_2c_joins_in_and_json_matches_the_table(kveil, tmp_pa
     assert [(line["figure"], line["method"], float(line["mean_cost"])) for line in saved] == [
         (line["figure"], line["method"], line["mean_cost"]) for line in told["results"]
     ]
-    assert {line["figure"] for line in saved} == {"2a", "2c", "2d", "small"} == set(told["left_out"])
-    assert {line["columns"] for line in saved if line["figure"] == "2c"} == {"16"}
+    assert {line["figure"] for line in saved} == {"2a", "2c", "2d", "settings", "small"} == set(told["left_out"])
+    assert {line["columns"] for line in saved if line["figure"] in ("2c", "2d", "settings")} == {"16"}
+    assert {line["k"] for line in saved if line["figure"] == "2d"} == {"10"}
+    assert any(line["method"] == "the paper's method and 3 SuLQ steps" for line in saved)
+    assert ("SuLQ, 20 steps", "2d") in {(verdict["second"], verdict["figure"]) for verdict in told["verdicts"]}
     assert "uniform grid" in told["left_out"]["2a"]
     assert "uniform grid" not in told["left_out"]["small"]
 
@@ -68,6 +72,22 @@ def test_a_file_without_x_is_refused(refused, tmp_path):
     np.savez(tmp_path / "images.npz", pixels=np.zeros((80, 4)))
     said = refused(2, "reproduce", "highdim-figures", "--data", tmp_path / "images.npz", "-o", tmp_path / "out")
     assert "an array x" in said
+
+
+@pytest.mark.research
+def test_single_figures_can_be_asked_for(kveil, tmp_path, images):
+    asked = ("--only", "small", "--only", "settings", "--sulq-steps", 0)
+    outcome = kveil("reproduce", "highdim-figures", *TINY, "--data", images, *asked, "-o", tmp_path / "out")
+    assert outcome.code == 0
+    made = {path.name for path in (tmp_path / "out").glob("*.svg")}
+    assert made == {"figure-settings.svg", "figure-small.svg"}
+    assert "SuLQ steps" not in outcome.out
+
+
+def test_a_figure_that_there_is_not_is_refused(refused, tmp_path):
+    said = refused(2, "reproduce", "highdim-figures", "--only", "2b", "-o", tmp_path / "out")
+    assert is_one_paragraph(said)
+    assert "--only must be '2a', '2c', '2d', 'settings' or 'small', got '2b'" in said
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "link to nowhere"])
@@ -99,7 +119,7 @@ def test_without_matplotlib_it_says_what_to_install_before_it_computes(refused, 
     assert 'pip install "kveil[report]"' in said
 
 
-@pytest.mark.parametrize("arguments", [("--rows", 20), ("--runs", 0), ("--delta", 1)])
+@pytest.mark.parametrize("arguments", [("--rows", 20), ("--runs", 0), ("--delta", 1), ("--sulq-steps", -1)])
 def test_sizes_that_make_no_figure_are_bad_usage(kveil, tmp_path, arguments):
     outcome = kveil("reproduce", "highdim-figures", *arguments, "-o", tmp_path / "out")
     assert (outcome.code, outcome.out) == (2, "")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 from itertools import pairwise
+from math import log
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,16 +14,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kveil.errors import SourceError
+from kveil.kernel.ledger import Ledger
+from kveil.kernel.loss import floor_delta, floor_epsilon, zcdp_rho
 from kveil.models.private_kmeans import METHODS
-from kveil.research.contest import NOT_PRIVATE, Cell, Contestant, Setting, absent, cost, run
-from kveil.research.highdim import CONTESTANTS, Outcome, Panel, Size, gaussians, panels, play, read_images
+from kveil.research.contest import NOT_PRIVATE, Cell, Contestant, Setting, absent, cost, half_of, run
+from kveil.research.highdim import FIGURES, Outcome, Panel, Size, gaussians, panels, play, read_images
+from kveil.research.highdim_methods import DEFAULT, ONE_MEAN, PAPER, SULQ, TRIALS, contestants, variants
 from kveil.research.records import as_csv
 from kveil.research.seeders import SEEDERS
-from kveil.research.tables import as_markdown, records
+from kveil.research.tables import as_markdown, records, runs_words
+from kveil.research.verdicts import verdict_table, verdicts
 
 pytestmark = pytest.mark.research
 
 TINY = Size(rows=150, small=120, runs=2, clusters=(2, 3), epsilons=(0.5, 1.0))
+IMAGES = np.random.default_rng(0).random((150, 9))
 
 
 @pytest.fixture
@@ -33,7 +40,7 @@ def plane():
 def told():
     """An outcome made by hand: two methods at two k."""
     setting = Setting(np.zeros((10, 4)), {"radius": 1.0}, 1e-6, 2)
-    panel = Panel("2a", "A question?", setting, (2, 4), (1.0,))
+    panel = Panel("2a", "A question?", setting, (2, 4), (1.0,), contestants(8, None))
     ordinary = [Cell(NOT_PRIVATE, 2, None, (1.0, 3.0), 0.1), Cell(NOT_PRIVATE, 4, None, (1.0, 1.0), 0.1)]
     private = [Cell("DP-Lloyd", 2, 1.0, (4.0, 4.0), 0.1), Cell("DP-Lloyd", 4, 1.0, (1.5, 2.5), 0.1)]
     return Outcome(panel, (*ordinary, *private), {"uniform grid": "it is too wide."})
@@ -56,16 +63,86 @@ class TestWhoTakesPart:
 
     def test_every_contestant_plays_or_is_named_with_a_reason(self):
         outcome = play(panels(TINY, 1e-6, None)[-1], lambda *step: None)
-        played = {cell.name for cell in outcome.cells}
-        assert played | set(outcome.left_out) == {someone.name for someone in CONTESTANTS}
+        played, everyone = {cell.name for cell in outcome.cells}, contestants(8, None)
+        assert played | set(outcome.left_out) == {someone.name for someone in everyone}
         assert not played & set(outcome.left_out)
-        lacking = {someone.name for someone in CONTESTANTS if someone.method not in (None, "auto", *METHODS, *SEEDERS)}
+        lacking = {someone.name for someone in everyone if someone.method not in (None, "auto", *METHODS, *SEEDERS)}
         assert lacking <= set(outcome.left_out)
         assert "private k-variates++" in played
 
-    def test_names_and_colours_are_each_used_once(self):
-        assert len({someone.name for someone in CONTESTANTS}) == len(CONTESTANTS)
-        assert len({someone.colour for someone in CONTESTANTS}) == len(CONTESTANTS)
+    @pytest.mark.parametrize("everyone", [contestants(8, None), variants(8)], ids=["contestants", "variants"])
+    def test_names_and_colours_are_each_used_once(self, everyone):
+        assert len({someone.name for someone in everyone}) == len(everyone)
+        assert len({someone.colour for someone in everyone}) == len(everyone)
+
+    @pytest.mark.parametrize("of", [lambda steps: contestants(steps, None), variants])
+    def test_without_steps_after_it_no_line_has_them(self, of):
+        assert any(someone.sulq_steps == 3 for someone in of(3))
+        assert not any(someone.sulq_steps for someone in of(0))
+
+    def test_slow_ones_that_are_far_off_run_less_often_and_the_words_say_so(self, plane):
+        few = next(someone for someone in contestants(8, 1) if someone.method == "variates")
+        cells = (run(few, plane, 2, 1.0), Cell(NOT_PRIVATE, 2, None, (1.0, 1.0), 0.1))
+        assert len(cells[0].costs) == 1
+        outcome = Outcome(Panel("2a", "", plane, (2,), (1.0,), (few,)), cells, {})
+        assert runs_words(outcome) == "2 runs, of private k-variates++ 1"
+
+
+class TestThePapersSettings:
+    def test_figure_2d_is_ten_clusters_of_the_images_at_several_epsilon(self):
+        sweep = next(panel for panel in panels(TINY, 1e-6, IMAGES) if panel.name == "2d")
+        assert sweep.clusters == (10,)
+        assert sweep.epsilons == TINY.epsilons
+        assert np.array_equal(sweep.setting.rows, IMAGES)
+
+    def test_figures_of_images_need_images(self):
+        assert tuple(panel.name for panel in panels(TINY, 1e-6, IMAGES)) == FIGURES
+        assert [panel.name for panel in panels(TINY, 1e-6, None)] == ["2a", "small"]
+        assert [panel.name for panel in panels(TINY, 1e-6, IMAGES, only=("2d",))] == ["2d"]
+
+    def test_repetitions_follow_k(self, plane):
+        someone = next(someone for someone in variants(8) if someone.name == "k repetitions")
+        assert [someone.options(plane, k, 0)["tuning"].repetitions for k in (2, 7)] == [2, 7]
+
+    def test_sulq_starts_anew_every_run_and_not_at_the_centres_of_the_mixture(self):
+        """The rows' seed once gave both: the start then was the answer."""
+        setting = Setting(gaussians(500, 100, 64, 0.05), {"radius": 1.0}, 1e-6, 1)
+        sulq = next(someone for someone in contestants(8, None) if someone.name == SULQ)
+        first, second = (sulq.options(setting, 64, number)["init"] for number in (0, 1))
+        assert not np.allclose(first, second)
+        for start in (first, second):
+            assert cost(setting.rows, start) > cost(setting.rows, np.zeros((1, 100)))  # blind: one point in the middle is nearer
+
+    def test_thresholds_of_the_paper_and_of_its_code_are_those_on_the_page(self):
+        """Of MNIST, k = 10, epsilon 1, a chance of failure of 0.05, one trial; log is natural."""
+        n, k, chance = 70_000, 10, 0.05
+        share = 1 / 6 / k  # Algorithm 4 gives the candidates 1/6, Algorithm 2 every repetition 1/k of that, with delta/k
+        printed = 20 / (share / (2 * log(n))) * log(n * k / chance)
+        coded = 2 * log(n) / (2 / 3 / 2 / (2 * log(n)))  # candidate.m: 2/3 of epsilon for T = 2
+        page = (Path(__file__).parents[2] / "docs" / "reproduction.md").read_text(encoding="utf-8")
+        assert n < printed
+        assert f"{printed:,.0f}".replace(",", " ") in page
+        assert f"epsilon': {coded:.0f} |" in page
+        assert round(2 * log(1 / chance)) == TRIALS
+
+    @pytest.mark.parametrize("delta", [0.0, 1e-6])
+    def test_steps_afterwards_and_the_method_are_paid_from_one_budget(self, plane, delta, monkeypatch):
+        ledgers, make = [], Ledger.memory
+        monkeypatch.setattr(Ledger, "memory", lambda *a, **b: ledgers.append(make(*a, **b)) or ledgers[-1])
+        setting = Setting(plane.rows, plane.domain, delta, 1)
+        run(Contestant("both", "candidates", "#000000", sulq_steps=2), setting, 2, 0.7)
+        both = next(ledger for ledger in ledgers if ledger.name == "both")
+        assert (both.epsilon, both.delta) == (floor_epsilon(0.7), floor_delta(delta))
+        assert len(both.charges()) == 2
+        assert 0.69 < both.spent().epsilon <= 0.7
+
+    @pytest.mark.parametrize("epsilon", [0.05, 0.1, 1.0, 4.0])
+    def test_two_halves_are_the_whole(self, epsilon):
+        delta = floor_delta(1e-6)
+        halves = 2 * zcdp_rho(floor_epsilon(half_of(epsilon, 1e-6)), delta)
+        whole = zcdp_rho(floor_epsilon(epsilon), delta)
+        assert 0.99999 * whole <= halves <= whole
+        assert half_of(epsilon, 0.0) == epsilon / 2
 
 
 class TestRows:
@@ -97,19 +174,33 @@ class TestNumbers:
         assert cost(np.array([[0.0], [1.0], [4.0]]), np.array([[0.0], [3.0]])) == pytest.approx((0 + 1 + 1) / 3)
 
     def test_without_privacy_epsilon_is_not_swept(self):
-        sweep = next(panel for panel in panels(TINY, 1e-6, None) if panel.is_sweep)
+        sweep = next(panel for panel in panels(TINY, 1e-6, IMAGES) if panel.is_sweep)
         outcome = play(sweep, lambda *step: None)
         assert [cell.epsilon for cell in outcome.cells if cell.name == NOT_PRIVATE] == [None]
         assert [cell.epsilon for cell in outcome.cells if cell.name == "DP-Lloyd"] == [0.5, 1.0]
         line = next(line for line in as_markdown([outcome], []).splitlines() if line.startswith(f"| {NOT_PRIVATE}"))
         assert line.count("±") == 2
 
+    def test_verdicts_count_what_the_runs_tell_apart(self, told):
+        low, high, loose = (1.0, 1.1, 1.2), (2.0, 2.1, 2.2), (0.0, 1.0, 9.0)
+        cells = [Cell(PAPER, k, 1.0, costs, 0.1) for k, costs in enumerate((low, low, high, loose), start=2)]
+        cells += [Cell(SULQ, k, 1.0, costs, 0.1) for k, costs in enumerate((high, high, low, low), start=2)]
+        outcome = Outcome(told.panel, tuple(cells), {})
+        assert [tuple(verdict) for verdict in verdicts([outcome])] == [(PAPER, SULQ, "2a", 2, 1, 1)]
+        assert f"| {PAPER}, {SULQ} | 2 / 1 / 1 |" in verdict_table([outcome])
+
+    def test_one_run_gives_no_verdict(self, told):
+        cells = [Cell(name, 2, 1.0, (height,), 0.1) for name, height in ((DEFAULT, 1.0), (PAPER, 2.0), (ONE_MEAN, 9.0))]
+        found = verdicts([Outcome(told.panel, tuple(cells), {})])
+        assert {(verdict.first, verdict.second) for verdict in found} == {(DEFAULT, PAPER), (PAPER, ONE_MEAN)}
+        assert {verdict[3:] for verdict in found} == {(0, 0, 1)}
+
     def test_tables_hold_means_deviations_and_ratios(self, told):
         private = [record for record in records([told]) if record["method"] == "DP-Lloyd"]
         assert [record["mean_cost"] for record in private] == [4.0, 2.0]
         assert [record["ratio_to_non_private"] for record in private] == [2.0, 2.0]
         assert private[1]["sd_cost"] == pytest.approx(np.sqrt(0.5))
-        assert "| DP-Lloyd | 4 ± 0 | 2 ± 0.71 |" in as_markdown([told], [])
+        assert "| DP-Lloyd | 4 ± 0 | 2 ± 0.5 |" in as_markdown([told], [])
         assert len(list(csv.DictReader(io.StringIO(as_csv(records([told])))))) == 4
 
     def test_the_report_says_what_it_is_not_and_who_was_left_out(self, told):
@@ -117,6 +208,7 @@ class TestNumbers:
         assert "none of these numbers is the paper's own" in report
         assert "- left out: uniform grid, since it is too wide." in report
         assert report.endswith("Figure 2c was skipped.\n")
+        assert "2 runs. Mean squared distance" in report
 
 
 class TestFigure:
@@ -132,8 +224,18 @@ class TestFigure:
 
         monkeypatch.setitem(matplotlib.rcParams, "svg.fonttype", "none")  # text as text
         drawn = figure.svg(told).decode()
-        for text in ("A question?", NOT_PRIVATE, "DP-Lloyd", "2 run(s)", "ε = 1, δ = 1e-06", "not the paper's own numbers"):
+        for text in ("A question?", NOT_PRIVATE, "DP-Lloyd", "2 runs", "ε = 1, δ = 1e-06", "not the paper's own numbers"):
             assert text in drawn, text
+
+    def test_a_method_far_above_one_mean_is_named_in_the_caption_and_not_drawn(self, figure, told):
+        near = [Cell(ONE_MEAN, 2, 1.0, (5.0,), 0.1), Cell(ONE_MEAN, 4, 1.0, (5.0,), 0.1)]
+        rather = [Cell(PAPER, 2, 1.0, (5.5,), 0.1), Cell(PAPER, 4, 1.0, (9.0,), 0.1)]
+        far = [Cell("sample and aggregate", k, 1.0, (cost,), 0.1) for k, cost in ((2, 40.0), (4, 30.0))]
+        outcome = Outcome(told.panel, (*told.cells, *near, *rather, *far), {})
+        assert figure.far_off(outcome) == ["sample and aggregate"]
+        caption = figure._caption(outcome, ["sample and aggregate"])
+        assert "Far above the picture: sample and aggregate (30 to 40)." in caption
+        assert figure.far_off(told) == []
 
     def test_a_band_spans_all_of_few_runs_and_percentiles_of_many(self, figure):
         assert figure._band(Cell("x", 2, 1.0, (1.0, 2.0, 9.0), 0.0)) == (1.0, 9.0)

@@ -29,27 +29,37 @@ def reproduce(context: typer.Context) -> None:
 @app.command("highdim-figures")
 def highdim_figures(
     data: Annotated[
-        Path | None, typer.Option("--data", help="MNIST for figure 2c: .npz with an array x; public data only")
+        Path | None, typer.Option("--data", help="MNIST for figures 2c and 2d: .npz with an array x; public data only")
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="folder to make; must not exist")] = Path("kveil-highdim-figures"),
+    only: Annotated[
+        list[str] | None, typer.Option("--only", help="2a, 2c, 2d, settings or small; once per figure; default all of them")
+    ] = None,
+    sulq_steps: Annotated[
+        int, typer.Option(min=0, help="of SuLQ k-means after the paper's method, as a line of its own; 0 leaves it out")
+    ] = 8,
     quick: Annotated[bool, typer.Option("--quick", help="fewer rows, points and runs: about a minute")] = False,
     rows: Annotated[int | None, typer.Option(min=100, help="rows of every data set, at most")] = None,
     runs: Annotated[int | None, typer.Option(min=1, help="runs of every point; default 5, 2 with --quick")] = None,
     delta: Annotated[float, typer.Option(min=0, max=0.5, help="0 for pure guarantees")] = 1e-6,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
-    """Figure 2 (a, c, d) of the high-dimensional paper and a small comparison in 3 dimensions: plots and tables at OUT."""
+    """Figure 2 (a, c, d) of the high-dimensional paper, its settings, and a comparison in 3 dimensions: plots, tables at OUT."""
     _check_new(out)
     svg = _drawing()
+    from kveil.kernel.loss import check_word
     from kveil.release.place import put_folder
-    from kveil.research.highdim import QUICK, Size, panels, play, read_images
+    from kveil.research.highdim import FIGURES, QUICK, Size, panels, play, read_images
     from kveil.research.records import as_csv
     from kveil.research.tables import as_markdown, records
+    from kveil.research.verdicts import verdicts
 
-    skipped = [] if data else ["Figure 2c was skipped: it needs MNIST. Pass --data FILE, an .npz with the images as array x."]
+    for name in only or ():
+        check_word("--only", name, FIGURES)
+    skipped = [] if data else ["2c, 2d and settings were skipped: they need MNIST. Pass --data FILE, an .npz with images as x."]
     size = QUICK if quick else Size()
     size = replace(size, rows=rows or size.rows, small=min(rows or size.small, size.small), runs=runs or size.runs)
-    drawn = panels(size, delta, None if data is None else read_images(data))
+    drawn = panels(size, delta, None if data is None else read_images(data), sulq_steps, only or FIGURES)
     with bar_on_terminals() as update:
         outcomes = [play(panel, update) for panel in drawn]
     files = {f"figure-{outcome.panel.name}.svg": svg(outcome) for outcome in outcomes}
@@ -57,9 +67,9 @@ def highdim_figures(
     files |= {"results.csv": as_csv(records(outcomes)).encode(), "results.md": report.encode()}
     put_folder(out, files, None)
     if as_json:
-        left_out = {outcome.panel.name: outcome.left_out for outcome in outcomes}
-        told = {"out": str(out), "files": sorted(files), "results": records(outcomes), "left_out": left_out, "skipped": skipped}
-        typer.echo(json.dumps(told))
+        told: dict[str, Any] = {"out": str(out), "files": sorted(files), "results": records(outcomes), "skipped": skipped}
+        told["left_out"] = {outcome.panel.name: outcome.left_out for outcome in outcomes}
+        typer.echo(json.dumps(told | {"verdicts": [verdict._asdict() for verdict in verdicts(outcomes)]}))
         return
     typer.echo(report)
     typer.echo(f"Saved at {out}: {', '.join(sorted(files))}.")

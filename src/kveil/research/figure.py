@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -10,10 +12,13 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from kveil.research.contest import NOT_PRIVATE, Cell
-from kveil.research.highdim import CONTESTANTS, Outcome
+from kveil.research.highdim import Outcome
+from kveil.research.highdim_methods import ONE_MEAN
+from kveil.research.tables import runs_words
 
 GREY = "#555555"
 MANY_RUNS = 20  # from so many on, percentiles say more than the extremes
+FAR = 1.2  # times the cost of one private mean
 LINE = 0.052  # height of a name beside its line, as a share of the axis
 
 
@@ -21,14 +26,22 @@ def svg(outcome: Outcome) -> bytes:
     """Draw one panel."""
     with rc_context({"svg.hashsalt": "kveil", "font.size": 10, "text.parse_math": False}):
         figure = Figure(figsize=(8.2, 5.0), layout="constrained")
-        axes = figure.subplots()
-        _axes(axes, outcome)
-        ends = [_line(axes, outcome, name) for name in dict.fromkeys(cell.name for cell in outcome.cells)]
+        axes, far = figure.subplots(), far_off(outcome)
+        shown = replace(outcome, cells=tuple(cell for cell in outcome.cells if cell.name not in far))
+        _axes(axes, shown)
+        ends = [_line(axes, shown, name) for name in dict.fromkeys(cell.name for cell in shown.cells)]
         names_beside(axes, ends)
-        figure.supxlabel(_caption(outcome), fontsize=8.5, style="italic", color=GREY)
+        figure.supxlabel(_caption(outcome, far), fontsize=8.5, style="italic", color=GREY)
         drawn = io.BytesIO()
         figure.savefig(drawn, format="svg", metadata={"Date": None})
     return drawn.getvalue()
+
+
+def far_off(outcome: Outcome) -> list[str]:
+    """Methods whose cost is far above that of one private mean everywhere: drawn, they would flatten all other lines."""
+    floor = max((cell.mean for cell in outcome.cells if cell.name == ONE_MEAN), default=inf)
+    names = dict.fromkeys(cell.name for cell in outcome.cells)
+    return [name for name in names if min(cell.mean for cell in outcome.cells if cell.name == name) > FAR * floor]
 
 
 def _axes(axes: Any, outcome: Outcome) -> None:
@@ -53,7 +66,7 @@ def _axes(axes: Any, outcome: Outcome) -> None:
 def _line(axes: Any, outcome: Outcome, name: str) -> tuple[float, str, str]:
     """Draw one method; returns where its line ends, its name and its colour."""
     panel, cells = outcome.panel, [cell for cell in outcome.cells if cell.name == name]
-    colour = next(someone.colour for someone in CONTESTANTS if someone.name == name)
+    colour = next(someone.colour for someone in panel.contestants if someone.name == name)
     if panel.is_sweep and name == NOT_PRIVATE:
         places: list[Any] = list(panel.epsilons)
         cells = cells * len(places)
@@ -94,14 +107,22 @@ def _apart(heights: list[float]) -> list[float]:
     return placed
 
 
-def _caption(outcome: Outcome) -> str:
+def _caption(outcome: Outcome, far: list[str]) -> str:
     panel, setting = outcome.panel, outcome.panel.setting
     spread = "5th to the 95th percentile" if setting.runs >= MANY_RUNS else "least to the greatest"
     epsilon = "ε as shown" if panel.is_sweep else f"ε = {panel.epsilons[0]:g}"
     fixed = f"k = {panel.clusters[0]}. " if panel.is_sweep else ""
     n, d = setting.rows.shape
-    return (
-        f"{n} rows, {d} columns. {fixed}Mean of {setting.runs} run(s), band from the {spread} of them.\n"
-        f"All but the dashed line: ({epsilon}, δ = {setting.delta:g}) per record, add or remove, central model, each fit.\n"
-        "Corrected calibrations, drawn anew: not the paper's own numbers."
+    above = [f"{name} ({_range([cell.mean for cell in outcome.cells if cell.name == name])})" for name in far]
+    return "\n".join(
+        [
+            f"{n} rows, {d} columns. {fixed}Mean of {runs_words(outcome, far)}; band from the {spread} of them.",
+            *([f"Far above the picture: {', '.join(above)}."] if above else []),
+            f"All but the dashed line: ({epsilon}, δ = {setting.delta:g}) per record, add or remove, central model, each fit.",
+            "Corrected calibrations, drawn anew: not the paper's own numbers.",
+        ]
     )
+
+
+def _range(means: list[float]) -> str:
+    return f"{min(means):.3g} to {max(means):.3g}"

@@ -1,34 +1,24 @@
 """Figure 2 of "Differentially Private Clustering in High-Dimensional Euclidean Spaces" (ICML 2017), drawn anew.
 
-With corrected calibrations and on data made as described, so no number here is the paper's own. Its method is "candidates"; its
-baselines are SuLQ with 20 steps, sample-and-aggregate, and k-variates++ for small k.
+With corrected calibrations, so no number here is the paper's own. Its method is "candidates", followed by 8 steps of SuLQ
+k-means; its baselines are SuLQ with 20 steps, sample-and-aggregate, and k-variates++ for small k.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from kveil.errors import SourceError
-from kveil.research.contest import NOT_PRIVATE, Cell, Contestant, Rows, Setting, absent, run
-from kveil.tuning import Lloyd
+from kveil.research.contest import Cell, Contestant, Rows, Setting, absent, run
+from kveil.research.highdim_methods import PAPER_STEPS, contestants, variants
 
-CONTESTANTS = (
-    Contestant(NOT_PRIVATE, None, "#000000"),
-    Contestant("kveil's default", "auto", "#0072B2"),
-    Contestant("the paper's method, corrected", "candidates", "#D55E00"),
-    Contestant("SuLQ, 20 steps", "lloyd", "#56B4E9", {"n_steps": 20, "tuning": Lloyd(reseed=False)}),
-    Contestant("DP-Lloyd", "lloyd", "#009E73"),
-    Contestant("sample and aggregate", "sample-aggregate", "#E69F00"),
-    Contestant("private k-variates++", "variates", "#8A6D00"),
-    Contestant("uniform grid", "grid", "#CC79A7"),
-    Contestant("one private mean", "mean", "#777777"),
-)
 CLUSTERS = (2, 4, 8, 16, 32, 64)
-EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
+EPSILONS = (0.05, 0.1, 0.4, 1.0)  # the paper's axis ends at 1
+DIGITS = 10  # k of figure 2d
 SEED = 2017  # of the made-up rows; the noise has none
 
 
@@ -41,6 +31,7 @@ class Panel:
     setting: Setting
     clusters: tuple[int, ...]
     epsilons: tuple[float, ...]
+    contestants: tuple[Contestant, ...]
 
     @property
     def is_sweep(self) -> bool:
@@ -67,23 +58,31 @@ class Size:
     epsilons: tuple[float, ...] = EPSILONS
 
 
-QUICK = Size(rows=10_000, small=5_000, runs=2, clusters=(4, 16, 64), epsilons=(0.25, 1.0, 4.0))
+QUICK = Size(rows=10_000, small=5_000, runs=2, clusters=(4, 16, 64), epsilons=(0.1, 0.4, 1.0))
 
 
-def panels(size: Size, delta: float, images: Rows | None) -> list[Panel]:
-    """The figures that can be drawn: (a), (d) and the small one always, (c) if there are images."""
-    ball = {"radius": 1.0}
+FIGURES = ("2a", "2c", "2d", "settings", "small")
+
+
+def panels(
+    size: Size, delta: float, images: Rows | None, sulq_steps: int = PAPER_STEPS, only: Collection[str] = FIGURES
+) -> list[Panel]:
+    """Those of `FIGURES` that are asked for and can be drawn: (c), (d) and the settings need images."""
+    ball, everyone = {"radius": 1.0}, contestants(sulq_steps, runs_far_off=1)
     mixture = Setting(gaussians(size.rows, 100, 64, 0.05), ball, delta, size.runs)
-    space = Setting(gaussians(size.small, 3, 8, 0.05), ball, delta, size.runs)
-    drawn = [Panel("2a", "What does privacy cost on 64 Gaussians in 100 dimensions?", mixture, size.clusters, (1.0,))]
+    space = Setting(gaussians(size.small, 3, 3, 0.05), ball, delta, size.runs)
+    title = "What does privacy cost on 64 Gaussians in 100 dimensions?"
+    drawn = [Panel("2a", title, mixture, size.clusters, (1.0,), everyone)]
     if images is not None:
-        some = Setting(images[: size.rows], {"bounds": (0.0, 1.0)}, delta, size.runs)
-        drawn.append(Panel("2c", "What does privacy cost on images of digits?", some, size.clusters, (1.0,)))
-    sweep = Panel(
-        "2d", "What does a smaller ε cost on 64 Gaussians in 100 dimensions?", mixture, (max(size.clusters),), size.epsilons
-    )
-    small = Panel("small", "What does privacy cost on 8 Gaussians in 3 dimensions?", space, (2, 4, 8), (1.0,))
-    return [*drawn, sweep, small]
+        some, ends = Setting(images[: size.rows], {"bounds": (0.0, 1.0)}, delta, size.runs), (0.1, 1.0)
+        drawn += [
+            Panel("2c", "What does privacy cost on images of digits?", some, size.clusters, (1.0,), everyone),
+            Panel("2d", "What does a smaller ε cost on images of digits?", some, (DIGITS,), size.epsilons, everyone),
+            Panel("settings", "What do the paper's settings change?", some, (DIGITS,), ends, variants(sulq_steps)),
+        ]
+    title, everyone = "What does privacy cost on 3 Gaussians in 3 dimensions?", contestants(sulq_steps, runs_far_off=None)
+    drawn.append(Panel("small", title, space, (2, 3, 4, 8), (1.0,), everyone))
+    return [panel for panel in drawn if panel.name in only]
 
 
 def gaussians(n: int, d: int, k: int, deviation: float) -> Rows:
@@ -115,8 +114,8 @@ def read_images(path: Path) -> Rows:
 def play(panel: Panel, on_step: Callable[[str, int, int], None]) -> Outcome:
     """Run everyone who can, cell by cell."""
     widest = max(panel.clusters)
-    why = {someone.name: absent(someone, panel.setting, widest) for someone in CONTESTANTS}
-    tasks = list(_tasks(panel, [someone for someone in CONTESTANTS if why[someone.name] is None]))
+    why = {someone.name: absent(someone, panel.setting, widest) for someone in panel.contestants}
+    tasks = list(_tasks(panel, [someone for someone in panel.contestants if why[someone.name] is None]))
     cells = []
     for number, (someone, k, epsilon) in enumerate(tasks, start=1):
         on_step(f"figure {panel.name}: {someone.name}", number, len(tasks))
