@@ -27,6 +27,7 @@ from kveil.partition.midpoints import descendants
 from kveil.partition.projection import random_axes
 from kveil.questions import cells, cluster_sums, cubes, demand, leaves, medians, midpoint_cells, octaves, party_cells, swaps
 from kveil.questions.base import Question
+from kveil.questions.column_bins import Cells, ColumnBins, even_edges, octave_edges
 from kveil.questions.frame import FEW_COLUMNS, Frame, clipped
 from kveil.questions.leaves import LeafSums, LeafTotals
 from kveil.source.base import merge
@@ -319,6 +320,16 @@ def octave_counts(rng, ground):
     return Example(octaves.OctaveCounts(binned), Ground(binned, ground.is_sparse))
 
 
+def column_counts(rng, ground):
+    if ground.is_sparse or isinstance(ground.domain, Ball):
+        return None
+    d, top, even = ground.d, ground.domain.top, rng.random() < 0.5
+    which = tuple(rng.permutation(d)[: int(rng.integers(1, d + 1))].tolist())
+    edges = [even_edges(top, 6) if even else octave_edges(top, int(rng.integers(-top, top))) for _ in which]
+    question = ColumnBins("bins", which, np.stack(edges), -top, is_joint=bool(rng.random() < 0.5))
+    return Example(question, Ground(Cells(ground.domain, bool(rng.random() < 0.5))))
+
+
 MAKERS = {
     cells.RowCount: row_count,
     cells.Whole: whole,
@@ -329,6 +340,7 @@ MAKERS = {
     cells.Stage: stage,
     cells.Residuals: residuals,
     cluster_sums.ClusterSums: sums,
+    ColumnBins: column_counts,
     cubes.CubeCounts: cube_counts,
     demand.DemandSize: demand_size,
     demand.PointCounts: point_counts,

@@ -30,6 +30,7 @@ class Found:
     notes: tuple[str, ...] = ()
     errors: Floats | None = None
     names: tuple[str, ...] | None = None  # of centres that are points of a universe
+    scales: Any = None  # `methods.scales.Scales`, where the box of the fit was found privately
 
 
 class Facts(NamedTuple):

@@ -19,7 +19,7 @@ from kveil.questions.cells import GridCells
 from kveil.questions.cluster_sums import ClusterSums
 from kveil.solve.sizing import wanted_cells
 from kveil.solve.wkmeans import thorough_kmeans
-from kveil.space.euclidean import clip, farthest
+from kveil.space.euclidean import clip, farthest, units
 from kveil.tuning import Grid as GridTuning
 
 MOST_COLUMNS, MOST_CELLS = 3, 2**20
@@ -73,7 +73,7 @@ class UniformGrid:
         unknown = np.full(task.n_clusters, farthest(task.domain))  # the error of a centre without cells
         if not len(kept):
             return Found(np.tile(task.domain.center, (task.n_clusters, 1)), shares(np.zeros(task.n_clusters)), errors=unknown)
-        unit = task.domain.half if task.scaling == "bounds" else np.ones(d)
+        unit = units(task.domain, task.scaling)
         points = cell_middles(kept, per_axis, d) * task.domain.half / unit
         centers = thorough_kmeans(points, counts[kept], task.n_clusters, rng)
         owner = ((points[:, None, :] - centers[None]) ** 2).sum(axis=2).argmin(axis=1)

@@ -11,7 +11,7 @@ from kveil.desk.base import Curator
 from kveil.methods.base import Found
 from kveil.methods.task import Task
 from kveil.questions.frame import Frame
-from kveil.space.euclidean import clip
+from kveil.space.euclidean import clip, units
 
 
 class Ground:
@@ -29,7 +29,7 @@ class Ground:
     def length(self) -> float:
         """Of a step, in the units that distances have: those of the data, or half-widths of the bounds."""
         domain = self.task.domain
-        return 1 / domain.top if self.task.scaling == "bounds" else float(domain.step.max())
+        return float((domain.half / units(domain, self.task.scaling)).max() / domain.top)
 
     def found(self, centers: Floats, weights: Floats, errors: Floats, notes: tuple[str, ...] = ()) -> Found:
         """Centres in the units of the data."""

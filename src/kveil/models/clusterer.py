@@ -25,7 +25,7 @@ class EuclideanClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
 
     cluster_centers_: Floats
     n_features_in_: int
-    scaling: Scaling
+    scaling: Any
     fit: Any  # the subclass's own
     _domain: Box | Ball
 
@@ -55,16 +55,25 @@ class EuclideanClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
 
     def _warn_of_widths(self, domain: Any, names: tuple[str, ...] | None, stacklevel: int) -> None:
         """Say so if one column decides every distance: by public widths, before anything is charged."""
-        found = uneven(domain, self.scaling, names)
+        found = uneven(domain, self._measure, names)
         if found is not None:
-            cure = 'Pass scaling="bounds"' if "scaling" in self.get_params() else "Divide every column by its public width first"
+            cure = (
+                'Pass scaling="bounds", or scaling="private"'
+                if "scaling" in self.get_params()
+                else "Divide every column by its public width first"
+            )
             warnings.warn(ScaleWarning(f"{found}. {cure}, unless that is meant."), stacklevel=stacklevel + 1)
 
+    @property
+    def _measure(self) -> Scaling:
+        """How distance is measured: in the units of the data, or in half-widths of the box, be it public or found privately."""
+        return None if self.scaling is None else "bounds"
+
     def _labels(self, rows: Any) -> NDArray[np.int32]:
-        return labels(rows, self.cluster_centers_, self._domain, self.scaling)
+        return labels(rows, self.cluster_centers_, self._domain, self._measure)
 
     def _distances(self, rows: Any) -> Floats:
-        return distances(rows, self.cluster_centers_, self._domain, self.scaling)
+        return distances(rows, self.cluster_centers_, self._domain, self._measure)
 
     def _nearest(self, rows: Any) -> Floats:
         return np.asarray(self._distances(rows).min(axis=1, initial=np.inf))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Self
 
@@ -16,6 +17,7 @@ from kveil.kernel.grid import Ball
 from kveil.kernel.ledger import Ticket
 from kveil.kernel.loss import Guarantee, Plan, PrivacyUnit, Relation, guarantee, no_guarantee
 from kveil.methods.base import Facts, Found, Method
+from kveil.methods.scales import Scaled
 from kveil.methods.task import PRIVATE_INITS, Task, check_budget, check_choice, check_clusters, check_count, check_init
 from kveil.models.clusterer import EuclideanClusterer
 from kveil.models.paying import open_ledger, public_generator, receipt_of, reserve
@@ -53,7 +55,7 @@ class CuratorModel(EuclideanClusterer, ABC):
         source = self._source(X)  # files are open, the schema is checked, no row is read
         used, why = self._pick(source.is_sparse)
         task = self._task(used, source.n_columns, source.unit, source.names, source.max_rows, is_sparse=source.is_sparse)
-        method = self.methods[used](task)
+        method = self._method(used, task)
         source.check(method.task.domain)
         rng = public_generator(self.random_state)
         plan = method.budget.plan()
@@ -76,7 +78,7 @@ class CuratorModel(EuclideanClusterer, ABC):
             raise InvalidValue("which noise is smaller depends on the number of features: pass guarantee(n_features=...).")
         names = tuple(self.bounds) if isinstance(self.bounds, Mapping) else None
         used, _ = self._pick(is_sparse)
-        plan = self.methods[used](self._task(used, width or 1, unit, names, is_sparse=is_sparse)).budget.plan()
+        plan = self._method(used, self._task(used, width or 1, unit, names, is_sparse=is_sparse)).budget.plan()
         if plan is None:
             return no_guarantee(self.relation, unit, "curator")
         return guarantee(plan, trust="curator", assumptions=self._assumptions())
@@ -148,7 +150,7 @@ class CuratorModel(EuclideanClusterer, ABC):
         """What is asked for, checked: from public parameters and the schema of the rows."""
         n_clusters = check_clusters(self.n_clusters, n_features)
         epsilon, delta, rows = self._terms()
-        check_choice("scaling", self.scaling, (None, "bounds"))
+        check_choice("scaling", self.scaling, (None, "bounds", "private"))
         chosen = self.methods[used]
         private = PRIVATE_INITS if "private init" in chosen.options else ()
         tuning = chosen.tuning() if self.tuning is None else self.tuning
@@ -157,14 +159,19 @@ class CuratorModel(EuclideanClusterer, ABC):
         domain = check_domain(self.bounds, self.center, self.radius, n_features, bits, names)
         if self.scaling is not None and isinstance(domain, Ball):
             raise InvalidValue(
-                'scaling="bounds" needs bounds: a ball is as wide in every column. Leave out scaling, or give bounds.'
+                f'scaling="{self.scaling}" needs bounds: a ball is as wide in every column. Leave out scaling, or give bounds.'
             )
         return Task(
-            n_clusters, epsilon, delta, domain, self.scaling, self.relation, unit, tuning,
+            n_clusters, epsilon, delta, domain, self._measure, self.relation, unit, tuning,
             n_steps=None if self.n_steps is None else check_count("n_steps", self.n_steps),
             init=check_init(self.init, n_clusters, n_features, private), expected_rows=rows,
             max_rows=max_rows, is_sparse=is_sparse, is_zcdp=bool(delta) and self._rule() == "zcdp",
         )  # fmt: skip
+
+    def _method(self, used: str, task: Any) -> Any:
+        """The method; in a box that is found privately, if that is asked for."""
+        make = self.methods[used]
+        return Scaled(make, task) if self.scaling == "private" else make(task)
 
     def _terms(self) -> tuple[Fraction | None, Fraction, float | None]:
         """What every task has: epsilon, delta and the expected number of rows, checked."""
@@ -188,6 +195,8 @@ class CuratorModel(EuclideanClusterer, ABC):
         self, found: Found, task: Any, source: Source, plan: Plan | None, ticket: Ticket | None, method: dict[str, str]
     ) -> Self:
         """Put on the object what may leave the house, and nothing else."""
+        if found.scales is not None:  # every reader clips and measures as the fit did
+            task = replace(task, domain=found.scales.box(task.domain), scales=found.scales)
         if plan is None or ticket is None:
             self.guarantee_ = no_guarantee(self.relation, source.unit, "curator")
         else:
@@ -212,7 +221,7 @@ class CuratorModel(EuclideanClusterer, ABC):
             kind=type(self).__name__,
             method=method,
             parameters=task.public(),
-            notes=(*found.notes, *domain_notes(task.domain, self.scaling, source.names)),
+            notes=(*found.notes, *domain_notes(task.domain, self._measure, source.names)),
         )
         return self
 

@@ -63,7 +63,8 @@ class PrivateKMedian(CuratorModel):
     n_steps: Weiszfeld steps, fixed beforehand; default 4 (pure) or 12 (Gaussian), fewer if released values show that noise
         would drown them. For "local-search" private swaps, default 5.
     scaling: without a universe distances are Euclidean. None measures them in the units of the data; "bounds" after mapping the
-        bounds of every feature to [-1, 1], which is what columns like age and income want. Not with a universe, nor with radius.
+        bounds of every feature to [-1, 1], which is what columns like age and income want; "private" in a box of mean -+ 4
+        deviations that 15 % of the budget finds, as in PrivateKMeans. Not with a universe, nor with radius.
     expected_rows: a public order of magnitude, for choices only. Passing the number of rows of this table would publish it.
         "counts" divides the universe by it, and otherwise pays a twentieth of the budget for a noisy number.
     relation: "add-remove" (the number of rows is private) or "replace-one".
@@ -115,7 +116,7 @@ class PrivateKMedian(CuratorModel):
         init: Literal["auto", "packing", "spread", "hst", "k-median++", "random"] | ArrayLike = "auto",
         objective: Literal["k-median", "k-means"] = "k-median",
         n_steps: int | None = None,
-        scaling: Literal["bounds"] | None = None,
+        scaling: Literal["bounds", "private"] | None = None,
         expected_rows: float | None = None,
         relation: Relation = "add-remove",
         ledger: Ledger | str | os.PathLike[str] | None = None,

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from kveil.arrays import Floats
 from kveil.errors import InvalidType, InvalidValue
 from kveil.kernel.grid import Ball, Box
-from kveil.space.euclidean import BLOCK, Centers, Scaling, assign, clip
+from kveil.space.euclidean import BLOCK, Centers, Scaling, assign, clip, units
 
 
 def labels(rows: Any, centers: Floats, domain: Box | Ball, scaling: Scaling = None) -> NDArray[np.int32]:
@@ -36,7 +36,7 @@ def distances(rows: Any, centers: Floats, domain: Box | Ball, scaling: Scaling =
     """
     found = np.empty((rows.shape[0], len(centers)))
     whole = 2.0 ** np.floor(np.log2(domain.half.max()))  # a power of two costs no precision; without it squares could overflow
-    unit = domain.half if scaling == "bounds" else whole
+    unit = units(domain, scaling) if scaling == "bounds" else whole
     for start in range(0, len(found), BLOCK):
         block = rows[start : start + BLOCK]
         inside = clip(domain, block.toarray() if hasattr(block, "indptr") else block)
