@@ -87,6 +87,23 @@ def finite_csr(table: Any) -> Any:
     return sp.csr_array(np.where(np.abs(table) < 0.1, 0.0, table))
 
 
+def with_levels(table: Any) -> Any:
+    """The last column as text, of which one level is unknown, and empty where it is no number."""
+    frame = pandas_frame(table[:, :-1])
+    last = table[:, -1]
+    words = np.select([last > 0.4, last > 0, last > -0.9, np.isfinite(last)], ["far up", "up", "down", "no level"], "")
+    return frame.assign(way=pd.Series(np.where(words == "", None, words), dtype=object))
+
+
+def read_levels(**options: Any) -> dict[str, Any]:
+    return {"rows": lambda table: read(with_levels(table), categories={"way": ("up", "down", "far up")}, **options)}
+
+
+def weighed(table: Any) -> Any:
+    """Column 0 tells whose row it is, and the last column, from -1 to 1, how often it counts."""
+    return read(np.column_stack([table[:, :-1], 3 * table[:, -1]]), person=0, weight=table.shape[1] - 1, max_rows_per_person=3)
+
+
 KMEANS = {
     "tree, 1 column": means("tree", 1),
     "tree, 2 columns": means("tree"),
@@ -103,6 +120,20 @@ KMEANS = {
     "grid, private scales": means("grid", scaling="private"),
     "sample-aggregate, private scales": means("sample-aggregate", scaling="private"),
     "candidates, private scales": means("candidates", scaling="private"),
+    "tree, cells filled with means": means("tree", scaling="private", rows=lambda table: read(table, missing="mean")),
+    "tree, rows left out": means("tree", rows=lambda table: read(table, missing="drop"), **REPLACE),
+    "tree, people with rows left out": means(
+        "tree", most=2, rows=lambda table: read(table, person=0, max_rows_per_person=2, missing="drop"), **REPLACE
+    ),
+    "tree, levels": means("tree", bounds=[(-1.0, 1.0)], scaling="bounds", **read_levels()),
+    "tree, levels, rows left out": means("tree", 3, scaling="private", epsilon=80.0, **read_levels(missing="drop"), **REPLACE),
+    "lloyd, levels filled": means("lloyd", bounds=[(-1.0, 1.0)], **read_levels(missing={"age": 0.2, "way": "up"})),
+    "sample-aggregate, rows left out": means("sample-aggregate", rows=lambda table: read(table, missing="drop"), **REPLACE),
+    "tree, weights": means("tree", 3, most=3, bounds=[(-1.0, 1.0), (-1.0, 1.0)], rows=weighed),
+    "sample-aggregate, weights": means("sample-aggregate", 3, most=3, bounds=[(-1.0, 1.0), (-1.0, 1.0)], rows=weighed, **REPLACE),
+    "lloyd, noisy sample, weights": means(
+        "lloyd", 3, most=3, bounds=[(-1.0, 1.0), (-1.0, 1.0)], rows=weighed, init="noisy-sample", n_steps=1
+    ),
     "tree, 3 columns": means("tree", 3, rows=polars_frame),
     "tree, 6 columns": means("tree", 6),
     "tree, 6 columns, stairs": means("tree", 6, epsilon=10.0, tables=stairs),

@@ -16,6 +16,7 @@ from kveil.errors import InvalidValue, ScaleWarning
 from kveil.kernel.grid import Ball, Box
 from kveil.release.answers import distances, labels
 from kveil.source import Source, read
+from kveil.space.column_box import ColumnBox
 from kveil.space.euclidean import Scaling
 from kveil.space.widths import uneven
 
@@ -80,11 +81,19 @@ class EuclideanClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
 
     def _rows(self, X: Any) -> Iterator[Any]:
         check_is_fitted(self)
-        check_names(self, X, reset=False)
+        if not isinstance(X, Source):
+            check_names(self, X, reset=False)
         source = self._source(X)
         if source.n_columns != self.n_features_in_:
             expected = f"{type(self).__name__} is expecting {self.n_features_in_} features as input"
-            raise InvalidValue(f"X has {source.n_columns} features, but {expected}.")
+            has_levels = isinstance(getattr(self, "_domain", None), ColumnBox)
+            levels = " Read it as in fit, with kveil.read(X, categories=...)." if has_levels else ""
+            raise InvalidValue(f"X has {source.n_columns} features, but {expected}.{levels}")
+        names = tuple(getattr(self, "feature_names_in_", ()))
+        if source is X and names and source.names is not None and source.names != names:
+            raise InvalidValue(
+                "the columns of this source are not those of the fit, in their order. Choose them with columns=[...]."
+            )
         return source.raw_blocks()
 
     def _source(self, X: Any) -> Source:

@@ -21,9 +21,10 @@ from kveil.methods.scales import Scaled
 from kveil.methods.task import PRIVATE_INITS, Task, check_budget, check_choice, check_clusters, check_count, check_init
 from kveil.models.clusterer import EuclideanClusterer
 from kveil.models.paying import open_ledger, public_generator, receipt_of, reserve
+from kveil.models.reading import Blocks, domain_of_columns, names_beside, told_of_reading
 from kveil.release import Release
 from kveil.source import Source
-from kveil.space.bounds import check_domain, domain_width
+from kveil.space.bounds import domain_width
 from kveil.space.widths import domain_notes
 
 
@@ -54,7 +55,10 @@ class CuratorModel(EuclideanClusterer, ABC):
         """
         source = self._source(X)  # files are open, the schema is checked, no row is read
         used, why = self._pick(source.is_sparse)
-        task = self._task(used, source.n_columns, source.unit, source.names, source.max_rows, is_sparse=source.is_sparse)
+        task = self._task(
+            used, source.n_columns, source.unit, source.names, source.max_rows, is_sparse=source.is_sparse, blocks=source.blocks,
+            missing=source.missing,
+        )  # fmt: skip
         method = self._method(used, task)
         source.check(method.task.domain)
         rng = public_generator(self.random_state)
@@ -65,20 +69,24 @@ class CuratorModel(EuclideanClusterer, ABC):
         return self._keep(found, method.task, source, plan, ticket, {"asked": self.method, "used": used, "why": why})
 
     def guarantee(
-        self, n_features: int | None = None, *, unit: PrivacyUnit = PrivacyUnit(), is_sparse: bool = False
+        self, n_features: int | None = None, *, unit: PrivacyUnit = PrivacyUnit(), is_sparse: bool = False, blocks: Blocks = ()
     ) -> Guarantee:
         """What `fit` will promise and charge, from the parameters alone.
 
         n_features: where bounds or center do not tell. The total is the same without it; the single mechanisms are then those
             for one feature. With delta > 0 it is needed, because it decides which noise is smaller.
-        unit, is_sparse: those of the source, if people are protected or rows are sparse: `kveil.read(...).unit`.
+        unit, is_sparse, blocks: those of the source, if people are protected, rows are sparse or there are categories:
+            `kveil.read(...).unit`.
         """
-        width = n_features or self._width()
+        width, of_levels = n_features or self._width(), sum(len(block.levels) for block in blocks)
+        width = width + of_levels if width is not None and n_features is None else width
         if width is None and self.delta:
             raise InvalidValue("which noise is smaller depends on the number of features: pass guarantee(n_features=...).")
         names = tuple(self.bounds) if isinstance(self.bounds, Mapping) else None
+        if blocks and names is not None:
+            names = names_beside(names, blocks)
         used, _ = self._pick(is_sparse)
-        plan = self._method(used, self._task(used, width or 1, unit, names, is_sparse=is_sparse)).budget.plan()
+        plan = self._method(used, self._task(used, width or 1, unit, names, is_sparse=is_sparse, blocks=blocks)).budget.plan()
         if plan is None:
             return no_guarantee(self.relation, unit, "curator")
         return guarantee(plan, trust="curator", assumptions=self._assumptions())
@@ -145,7 +153,7 @@ class CuratorModel(EuclideanClusterer, ABC):
 
     def _task(
         self, used: str, n_features: int, unit: PrivacyUnit, names: tuple[str, ...] | None = None, max_rows: int = 2**40,
-        *, is_sparse: bool = False,
+        *, is_sparse: bool = False, blocks: Blocks = (), missing: Any = "middle",
     ) -> Any:  # fmt: skip
         """What is asked for, checked: from public parameters and the schema of the rows."""
         n_clusters = check_clusters(self.n_clusters, n_features)
@@ -156,7 +164,9 @@ class CuratorModel(EuclideanClusterer, ABC):
         tuning = chosen.tuning() if self.tuning is None else self.tuning
         facts = Facts(n_features, 1.0 if epsilon is None else float(epsilon), rows, max_rows)
         bits = chosen.bits(facts) if tuning.bits is None else check_count("bits", tuning.bits)
-        domain = check_domain(self.bounds, self.center, self.radius, n_features, bits, names)
+        place = self.bounds, self.center, self.radius
+        fills = missing == "mean" and self.scaling == "private"  # otherwise the source refuses
+        domain = domain_of_columns(place, n_features, bits, names, blocks, fills=fills)
         if self.scaling is not None and isinstance(domain, Ball):
             raise InvalidValue(
                 f'scaling="{self.scaling}" needs bounds: a ball is as wide in every column. Leave out scaling, or give bounds.'
@@ -166,6 +176,7 @@ class CuratorModel(EuclideanClusterer, ABC):
             n_steps=None if self.n_steps is None else check_count("n_steps", self.n_steps),
             init=check_init(self.init, n_clusters, n_features, private), expected_rows=rows,
             max_rows=max_rows, is_sparse=is_sparse, is_zcdp=bool(delta) and self._rule() == "zcdp",
+            reading=told_of_reading(blocks, missing),
         )  # fmt: skip
 
     def _method(self, used: str, task: Any) -> Any:

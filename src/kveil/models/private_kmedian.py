@@ -20,6 +20,7 @@ from kveil.methods.universe.search import LocalSearch
 from kveil.methods.universe.task import PUBLIC_UNIVERSE, UniverseTask, check_centers, check_start
 from kveil.models.curator import CuratorModel
 from kveil.models.demand import as_column, check_meant
+from kveil.models.reading import Blocks
 from kveil.source import Source
 from kveil.space.bounds import BoundsLike
 from kveil.space.places import Places
@@ -215,10 +216,12 @@ class PrivateKMedian(CuratorModel):
 
     def _task(
         self, used: str, n_features: int, unit: PrivacyUnit, names: tuple[str, ...] | None = None, max_rows: int = 2**40,
-        *, is_sparse: bool = False,
+        *, is_sparse: bool = False, blocks: Blocks = (), missing: Any = "middle",
     ) -> Any:  # fmt: skip
         if self.universe is None:
-            return super()._task(used, n_features, unit, names, max_rows, is_sparse=is_sparse)
+            return super()._task(used, n_features, unit, names, max_rows, is_sparse=is_sparse, blocks=blocks, missing=missing)
+        if blocks:
+            raise InvalidValue("a universe has points, and no columns of categories. Leave out categories.")
         space = check_universe(self.universe)
         n_clusters = check_centers(self.n_clusters, space)
         epsilon, delta, rows = self._terms()

@@ -38,6 +38,8 @@ class Encoding(Protocol):
 class Source(Protocol):
     """Rows that can be summarised but not looked at.
 
+    `blocks` are the columns that stand for levels of categories; `missing` says what becomes of missing cells, as in `read`.
+
     `map_reduce` hands `kernel(block, state)` blocks of integer codes, at least one and possibly without rows, and merges
     what it returns. A merge that minds neither order nor grouping (integers by sum, least or greatest; histograms by code)
     gives one answer however the rows are divided.
@@ -50,6 +52,8 @@ class Source(Protocol):
     unit: PrivacyUnit
     max_rows: int
     is_sparse: bool
+    blocks: tuple[Block, ...]
+    missing: Any
 
     def partitions(self) -> Sequence[Any]: ...
 
@@ -58,6 +62,19 @@ class Source(Protocol):
     def map_reduce(self, kernel: Kernel, state: Any, *, grid: Encoding, combine: Combine = add) -> IntArrays: ...
 
     def raw_blocks(self) -> Iterator[Any]: ...
+
+
+class Block(NamedTuple):
+    """Columns that stand for the levels of one category, side by side: `high` in that of a row's level, 0 in the others."""
+
+    column: str
+    levels: tuple[str, ...]
+    first: int  # of its columns in the source
+    high: float
+
+    @property
+    def stop(self) -> int:
+        return self.first + len(self.levels)
 
 
 class RawRows(NamedTuple):
@@ -88,6 +105,11 @@ def check_before_reading(source: Source, grid: Encoding, is_sparse: bool) -> Non
         raise InvalidValue(
             f"the domain has {grid.n_columns} feature(s) and the data has {source.n_columns}. Bounds are one pair a feature: "
             "pass as many as there are columns, or choose columns=[...]."
+        )
+    if source.missing == "mean" and not getattr(grid, "fills", False):
+        raise InvalidValue(
+            'missing="mean" fills cells with means that were released, so it needs scaling="private", which releases some. Use '
+            'missing="drop", or public values by column.'
         )
     check_sums(grid, source.max_rows)
     check_products()

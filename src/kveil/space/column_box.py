@@ -25,6 +25,10 @@ class ColumnBox(Box):
         self.is_level = np.zeros(self.n_columns, dtype=np.bool_) if is_level is None else np.array(is_level, dtype=np.bool_)
         self.fill = None if fill is None else np.clip(np.array(fill, dtype=np.float64), self.lower, self.upper)
 
+    @property
+    def fills(self) -> bool:
+        return self.fill is not None
+
     def away(self, rows: ArrayLike) -> Floats:
         if self.fill is None:
             return super().away(rows)
@@ -46,4 +50,4 @@ def is_level(domain: Any) -> Bools:
 
 def fills(domain: Any) -> bool:
     """Whether missing cells have a value of their own."""
-    return isinstance(domain, ColumnBox) and domain.fill is not None
+    return isinstance(domain, ColumnBox) and domain.fills
