@@ -4,6 +4,7 @@ Tables of real sets (../shared/data) and made ones. `ratio` is the cost of relea
 (3 starts), mean and standard error over runs. Costs of `scales` are in true units of deviation, clipped at 6 of them.
 """
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -139,7 +140,119 @@ def scales(
             yield f"| {data.name} ({rows.shape[1]}) | {epsilon:g}, {delta:g} | {ratios} | {one:.2f} | {ends} |"
 
 
-TABLES: dict[str, Callable[[], Iterator[str]]] = {"scales": scales}
+def places(name: str) -> Set:
+    with load(name) as file:
+        rows = file["lonlat_e6"] / 1e6
+    return Set(name, rows, np.array([-180.0, -90.0]), np.array([180.0, 90.0]))
+
+
+def weather() -> Set:
+    """Pressure, temperature of a body, year: far from 0 and narrow."""
+    rng = np.random.default_rng(3)
+    rows = np.column_stack([rng.normal(1013, 8, 50_000), rng.normal(37.2, 0.5, 50_000), rng.normal(2020, 1, 50_000)])
+    return Set("weather", rows, np.zeros(3), np.array([2000.0, 50.0, 3000.0]))
+
+
+def bounds(runs: int = 20) -> Iterator[str]:
+    """find_bounds with and without refine: widths over the range that holds the middle 99.8 % of rows, and rows that are cut."""
+    yield "| set | epsilon | width, powers of two | width, refined | rows cut per column, refined | not found |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    makers = (lambda: places("geo_uk_accidents"), lambda: places("geo_world_cities"), diamonds, adult, weather, heavy)
+    for make, epsilon in ((make, epsilon) for make in makers for epsilon in (0.5, 0.1)):
+        data = make()
+        whole = np.ptp(np.quantile(data.rows, [0.001, 0.999], axis=0), axis=0)
+        widths: dict[bool, list[np.ndarray]] = {False: [], True: []}
+        cut, lost = [], 0
+        for refine in [False, True] * runs:
+            ledger = kveil.Ledger.memory("bounds", epsilon, relation="add-remove")
+            try:
+                low, high = map(np.array, kveil.find_bounds(data.rows, epsilon, ledger=ledger, refine=refine)[0])
+            except kveil.errors.BoundsNotFound:
+                lost += 1
+                continue
+            widths[refine].append((high - low) / np.where(whole > 0, whole, 1.0))
+            if refine:
+                cut.append(((data.rows < low) | (data.rows > high)).mean(axis=0))
+        if not all(widths.values()):
+            yield f"| {data.name} | {epsilon:g} | | | | {lost} of {2 * runs} |"
+            continue
+        old, new = (", ".join(f"{w:.2f}" for w in np.mean(widths[refine], axis=0)) for refine in (False, True))
+        yield f"| {data.name} | {epsilon:g} | {old} | {new} | {np.mean(cut):.3%} | {lost} of {2 * runs} |"
+
+
+def with_levels(name: str) -> tuple[Any, dict[str, tuple[str, ...]], Set]:
+    """A table with its columns of text, and their public levels."""
+    import pandas as pd
+
+    data = {"adult": adult, "diamonds": diamonds}[name]()
+    with load(name) as file:
+        frame = pd.DataFrame(data.rows, columns=file["x_names"].tolist())
+        levels = [tuple(json.loads(text)) for text in file["c_levels"].tolist()]
+        for place, column in enumerate(file["c_names"].tolist()):
+            frame[column] = np.array(levels[place])[file["c"][:, place]]
+        return frame, dict(zip(file["c_names"].tolist(), levels, strict=True)), data
+
+
+def categories(runs: int = 5) -> Iterator[str]:
+    """Columns of numbers scaled to their bounds beside levels of categories, two of them 1 apart."""
+    yield "| set | columns | epsilon, delta | ratio |"
+    yield "| --- | --- | --- | --- |"
+    for name in ("adult", "diamonds"):
+        frame, levels, data = with_levels(name)
+        source = kveil.read(frame, categories=levels)
+        numbers = data.rows.shape[1]
+        rows = np.concatenate(list(source.raw_blocks()))
+        rows[:, :numbers] = 2 * (rows[:, :numbers] - data.low) / (data.high - data.low) - 1
+        floor = best(rows)
+        for epsilon, delta in ((0.25, 1e-6), (1.0, 1e-6), (0.25, 0.0), (1.0, 0.0)):
+            ratios = []
+            for _ in range(runs):
+                model = PrivateKMeans(
+                    K, epsilon=epsilon, delta=delta, bounds=kveil.Bounds(data.low, data.high), scaling="bounds"
+                ).fit(source)
+                centers = model.cluster_centers_.copy()
+                centers[:, :numbers] = 2 * (centers[:, :numbers] - data.low) / (data.high - data.low) - 1
+                ratios.append(cost(rows, centers) / floor)
+            yield f"| {name} | {numbers} + {rows.shape[1] - numbers} | {epsilon:g}, {delta:g} | {said(ratios)} |"
+
+
+def mixture() -> Set:
+    rng = np.random.default_rng(8)
+    places = rng.uniform(0.1, 0.9, (12, 8))
+    return Set("mixture", places[rng.integers(0, 12, 50_000)] + 0.04 * rng.standard_normal((50_000, 8)), np.zeros(8), np.ones(8))
+
+
+def missing(runs: int = 5) -> Iterator[str]:
+    """Cells missing at random, epsilon 1, delta 1e-6: the ratio is that of the complete table, in half-widths of the bounds."""
+    yield "| set | cells missing (rows hit) | row to middle | cells to middle | cells to released means | rows left out |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for make in (adult, diamonds, mixture):
+        data = make()
+        scale, k = (data.high - data.low) / 2, 12 if data.name == "mixture" else K
+        rows = data.rows / scale
+        floor = best(rows, k)
+        for share in (0.02, 0.1):
+            gone = np.random.default_rng(5).random(rows.shape) < share
+            table = np.where(gone, np.nan, data.rows)
+            middle = dict(enumerate(((data.low + data.high) / 2).tolist()))
+            found = []
+            for option in ("middle", middle, "mean", "drop"):
+                scaling, ratios = "private" if option == "mean" else "bounds", []
+                for _ in range(runs):
+                    model = PrivateKMeans(
+                        k, epsilon=1.0, delta=1e-6, bounds=kveil.Bounds(data.low, data.high), scaling=scaling
+                    ).fit(kveil.read(table, missing=option))
+                    ratios.append(cost(rows, model.cluster_centers_ / scale) / floor)
+                found.append(said(ratios))
+            yield f"| {data.name} | {share:.0%} ({gone.any(axis=1).mean():.0%}) | {' | '.join(found)} |"
+
+
+TABLES: dict[str, Callable[[], Iterator[str]]] = {
+    "scales": scales,
+    "bounds": bounds,
+    "categories": categories,
+    "missing": missing,
+}
 
 
 def table() -> str:

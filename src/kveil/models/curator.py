@@ -24,7 +24,7 @@ from kveil.models.paying import open_ledger, public_generator, receipt_of, reser
 from kveil.models.reading import Blocks, domain_of_columns, names_beside, told_of_reading
 from kveil.release import Release
 from kveil.source import Source
-from kveil.space.bounds import domain_width
+from kveil.space.bounds import domain_width, names_of
 from kveil.space.widths import domain_notes
 
 
@@ -82,7 +82,7 @@ class CuratorModel(EuclideanClusterer, ABC):
         width = width + of_levels if width is not None and n_features is None else width
         if width is None and self.delta:
             raise InvalidValue("which noise is smaller depends on the number of features: pass guarantee(n_features=...).")
-        names = tuple(self.bounds) if isinstance(self.bounds, Mapping) else None
+        names = names_of(self.bounds)
         if blocks and names is not None:
             names = names_beside(names, blocks)
         used, _ = self._pick(is_sparse)
