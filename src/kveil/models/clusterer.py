@@ -36,7 +36,7 @@ class EuclideanClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
 
     def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> NDArray[np.int32]:
         """Fit, then label the same rows. The labels are not private and are not kept."""
-        return np.asarray(self.fit(X).predict(X))
+        return np.asarray(self.fit(X, **kwargs).predict(X))
 
     def transform(self, X: Any) -> Floats:
         """Distances of every row to every centre. Not private.

@@ -21,7 +21,7 @@ from kveil.methods.scales import Scaled
 from kveil.methods.task import PRIVATE_INITS, Task, check_budget, check_choice, check_clusters, check_count, check_init
 from kveil.models.clusterer import EuclideanClusterer
 from kveil.models.paying import open_ledger, public_generator, receipt_of, reserve
-from kveil.models.reading import Blocks, domain_of_columns, names_beside, told_of_reading
+from kveil.models.reading import Blocks, check_unknown, domain_of_columns, names_beside, told_of_reading
 from kveil.release import Release
 from kveil.source import Source
 from kveil.space.bounds import domain_width, names_of
@@ -46,13 +46,15 @@ class CuratorModel(EuclideanClusterer, ABC):
     tuning: Any
     random_state: Any
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, **unknown: Any) -> Self:
         """Find private centres of X: an array, a sparse matrix, a frame, a path, a Dask collection, or `kveil.read(...)`.
 
         The whole budget is charged before a row is read; what rows hold never raises. Names and types of columns are public and
         may: a column of type text is refused, and so are lists and arrays of objects that are not all numbers. A CSV has no
-        types, so text in it counts as missing. `y` is ignored.
+        types, so text in it counts as missing. `y` is ignored. Weights of rows are a column of the table, with a public bound:
+        `kveil.read(X, person=..., max_rows_per_person=..., weight=...)`.
         """
+        check_unknown(unknown)
         source = self._source(X)  # files are open, the schema is checked, no row is read
         used, why = self._pick(source.is_sparse)
         task = self._task(

@@ -64,3 +64,16 @@ def told_of_reading(blocks: Blocks, missing: Any) -> dict[str, Any]:
     elif missing != "middle":
         told["missing"] = missing
     return told
+
+
+def check_unknown(given: Mapping[str, Any]) -> None:
+    """Refuse what `fit` does not take, and say why it takes no weights."""
+    if given.get("sample_weight") is not None:
+        raise InvalidValue(
+            "sample_weight has no public bound, and a row of weight 1000 would count a thousand times where noise hides one. Put "
+            "whole weights into a column: kveil.read(X, person=..., max_rows_per_person=5, weight=...) bounds what each person "
+            "weighs, and noise is made for that."
+        )
+    unknown = sorted(set(given) - {"sample_weight"})
+    if unknown:
+        raise TypeError(f"fit() got an unexpected keyword argument {unknown[0]!r}")

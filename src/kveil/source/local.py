@@ -35,7 +35,7 @@ class LocalSource:
 
     def __init__(self, reader: Reader, options: Options, blocks: tuple[Block, ...] = ()) -> None:
         self.names, self.n_columns = reader.names, reader.n_columns
-        self.unit, self.max_rows = options.unit, options.max_rows
+        self.unit, self.max_rows = options.unit, options.most_rows
         self.is_sparse, self.blocks, self.missing = reader.is_sparse, blocks, options.missing
         self._reader = reader
         self._block_rows = options.block_rows(reader.width)

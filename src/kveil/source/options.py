@@ -38,6 +38,11 @@ class Options:
     weight: Hashable | None = None
 
     @property
+    def most_rows(self) -> int:
+        """How many rows there can be to add up: a row with a weight counts as often as a person's rows may."""
+        return self.max_rows * (1 if self.weight is None else self.max_rows_per_person)
+
+    @property
     def unit(self) -> PrivacyUnit:
         if self.person is None:
             return PrivacyUnit()
