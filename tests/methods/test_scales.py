@@ -108,6 +108,16 @@ def test_the_charge_is_that_of_a_fit_without_scales_and_the_draws_add_up_to_it(d
     assert 0.99 < float(sum(times * loss for _, times, loss in drawn) / whole) <= 1
 
 
+@pytest.mark.parametrize(
+    ("model", "method"), [(PrivateKMeans, "grid"), (PrivateKMeans, "sample-aggregate"), (PrivateKMedian, "weiszfeld")]
+)
+def test_other_methods_that_split_their_budget_take_the_rest_too(model, method):
+    fitted = fit(model, method=method, epsilon=4.0)
+    whole = fitted.guarantee_.charges[0].epsilon
+    assert 0.99 < float(sum(charge.times * charge.epsilon for charge in fitted.guarantee_.draws) / whole) <= 1
+    assert np.ptp(fitted.release_.parameters["bounds"], axis=0)[1] < 1e5
+
+
 def test_a_missing_cell_is_in_no_bin_of_its_column_and_in_one_of_every_other():
     box = Box([0.0, 0.0], [1.0, 1.0])
     codes = Cells(box).encode(np.array([[np.nan, 0.3], [np.inf, 0.3], [0.2, -9.0]]))

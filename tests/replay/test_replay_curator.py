@@ -114,26 +114,19 @@ KMEANS = {
     "tree, ball": means("tree", 3, radius=1.0),
     "tree, frame": means("tree", bounds=BY_NAME, rows=pandas_frame),
     "tree, scaling": means("tree", bounds=UNEVEN, scaling="bounds"),
-    "tree, private scales": means("tree", bounds=UNEVEN, scaling="private"),
     "tree, private scales, loud noise": means("tree", epsilon=2.0, tables=stairs, scaling="private"),
     "tree, private scales, people": means("tree", 5, epsilon=80.0, scaling="private", **GAUSS, **REPLACE, **of_people(2)),
-    "grid, private scales": means("grid", scaling="private"),
-    "sample-aggregate, private scales": means("sample-aggregate", scaling="private"),
-    "candidates, private scales": means("candidates", scaling="private"),
     "tree, cells filled with means": means("tree", scaling="private", rows=lambda table: read(table, missing="mean")),
     "tree, rows left out": means("tree", rows=lambda table: read(table, missing="drop"), **REPLACE),
     "tree, people with rows left out": means(
         "tree", most=2, rows=lambda table: read(table, person=0, max_rows_per_person=2, missing="drop"), **REPLACE
     ),
-    "tree, levels": means("tree", bounds=[(-1.0, 1.0)], scaling="bounds", **read_levels()),
+    "lloyd, levels filled": means(
+        "lloyd", bounds=[(-1.0, 1.0)], n_steps=1, **read_levels(missing={"age": 0.2, "way": "up"}), **REPLACE
+    ),
     "tree, levels, rows left out": means("tree", 3, scaling="private", epsilon=80.0, **read_levels(missing="drop"), **REPLACE),
-    "lloyd, levels filled": means("lloyd", bounds=[(-1.0, 1.0)], **read_levels(missing={"age": 0.2, "way": "up"})),
     "sample-aggregate, rows left out": means("sample-aggregate", rows=lambda table: read(table, missing="drop"), **REPLACE),
     "tree, weights": means("tree", 3, most=3, bounds=[(-1.0, 1.0), (-1.0, 1.0)], rows=weighed),
-    "sample-aggregate, weights": means("sample-aggregate", 3, most=3, bounds=[(-1.0, 1.0), (-1.0, 1.0)], rows=weighed, **REPLACE),
-    "lloyd, noisy sample, weights": means(
-        "lloyd", 3, most=3, bounds=[(-1.0, 1.0), (-1.0, 1.0)], rows=weighed, init="noisy-sample", n_steps=1
-    ),
     "tree, 3 columns": means("tree", 3, rows=polars_frame),
     "tree, 6 columns": means("tree", 6),
     "tree, 6 columns, stairs": means("tree", 6, epsilon=10.0, tables=stairs),
@@ -186,7 +179,7 @@ KMEANS = {
 KMEDIAN = {
     "tree": means("tree"),
     "tree, stairs": means("tree", epsilon=10.0, tables=stairs),
-    "tree, private scales": means("tree", bounds=UNEVEN, scaling="private", n_steps=2),
+    "weiszfeld, private scales": means("weiszfeld", 1, scaling="private", n_steps=1),
     "tree, Gaussian": means("tree", 6, epsilon=60.0, **GAUSS, **REPLACE),
     "tree, projection": means("tree", 14, epsilon=300.0, n_steps=2),
     "tree, ball, people": means("tree", 3, radius=1.0, n_steps=2, **of_people(2)),
