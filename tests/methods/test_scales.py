@@ -118,6 +118,25 @@ def test_other_methods_that_split_their_budget_take_the_rest_too(model, method):
     assert np.ptp(fitted.release_.parameters["bounds"], axis=0)[1] < 1e5
 
 
+def test_deviations_come_out_within_a_factor_of_four_and_the_fit_is_better_for_it():
+    """Four groups that differ in a column which public bounds make 60 times too wide; scripted, so nothing is left to luck."""
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 4, 20_000)
+    rows = np.column_stack([rng.normal(10 * group, 1), rng.uniform(0, 100, 20_000), rng.exponential(20, 20_000)])
+    bounds, true = [(-400.0, 400.0), (0.0, 100.0), (0.0, 1000.0)], rows.std(axis=0)
+    costs = {"bounds": [], "private": []}
+    for seed in range(3):
+        for scaling, cost in costs.items():
+            with scripted(seed):
+                fitted = PrivateKMeans(4, epsilon=1.0, bounds=bounds, scaling=scaling, random_state=0).fit(rows)
+            away = (rows[:, None] - fitted.cluster_centers_) / true
+            cost.append((away**2).sum(axis=2).min(axis=1).mean())
+        ratio = np.array(fitted.release_.parameters["scaled_by"]["deviation"]) / true
+        assert (ratio > 1 / 4).all()
+        assert (ratio < 4).all()
+    assert np.mean(costs["private"]) < 0.9 * np.mean(costs["bounds"])
+
+
 def test_a_missing_cell_is_in_no_bin_of_its_column_and_in_one_of_every_other():
     box = Box([0.0, 0.0], [1.0, 1.0])
     codes = Cells(box).encode(np.array([[np.nan, 0.3], [np.inf, 0.3], [0.2, -9.0]]))

@@ -191,6 +191,17 @@ def test_even_bins_narrow_what_powers_of_two_hold(rows, expected):
     np.testing.assert_allclose((low, high), expected, atol=0.01)
 
 
+def test_refined_bounds_are_hardly_wider_than_what_the_rows_hold():
+    """A latitude: powers of two hold it in 32 to 64, four times its range."""
+    rows = np.clip(np.random.default_rng(0).normal(53, 1.2, (30_000, 1)), 49.9, 58.5)
+    inside = np.ptp(np.quantile(rows, [0.001, 0.999]))
+    for seed in range(5):
+        with scripted(seed):
+            (low,), (high,) = searched(rows, 0.5, refine=True)
+        assert (high - low) / inside < 1.4
+        assert ((rows < low) | (rows > high)).mean() < 0.002
+
+
 def test_columns_in_which_no_bin_stands_out_keep_their_powers_of_two():
     """About 100 rows pass the threshold of the octaves, and none of 64 bins does."""
     rows = np.linspace(32.5, 63.5, 100)[:, None]

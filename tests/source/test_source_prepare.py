@@ -111,6 +111,15 @@ def test_an_array_of_numbers_has_categories_by_number():
     )
 
 
+def test_a_level_that_is_a_number_is_missing_where_the_cell_is():
+    table = pd.DataFrame({"rooms": [1.0, np.nan, 2.0]})
+    levels = {"rooms": LEVELS["rooms"]}
+    assert len(rows_of(table, categories=levels, missing="drop")) == 2  # 2 is no level, which is not missing
+    np.testing.assert_array_equal(
+        rows_of(table, categories=levels, missing={"rooms": 3.5}), [[HIGH, 0], [0, HIGH], [HIGH / 2, HIGH / 2]]
+    )
+
+
 def kept(data, **options):
     """The rows that stay of every person, in integers."""
     source = read(data, person="who", **options)

@@ -149,9 +149,11 @@ def _in_space(
     data: Path, bounds: str | None, center: str | None, radius: float | None, scaling: Scaling | None, chosen: dict[str, Any]
 ) -> Rows:
     from kveil import read
+    from kveil.source.base import blocks_of
 
     source = read(data, **chosen)
-    is_number = [not any(block.first <= place < block.stop for block in source.blocks) for place in range(source.n_columns)]
+    levels = {place for block in blocks_of(source) for place in range(block.first, block.stop)}
+    is_number = [place not in levels for place in range(source.n_columns)]
     names = None if source.names is None else tuple(name for name, own in zip(source.names, is_number, strict=True) if own)
     if bounds is None and radius is None and any(is_number):
         raise BoundsRequired(

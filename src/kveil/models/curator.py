@@ -24,6 +24,7 @@ from kveil.models.paying import open_ledger, public_generator, receipt_of, reser
 from kveil.models.reading import Blocks, check_unknown, domain_of_columns, names_beside, told_of_reading
 from kveil.release import Release
 from kveil.source import Source
+from kveil.source.base import blocks_of, missing_of
 from kveil.space.bounds import domain_width, names_of
 from kveil.space.widths import domain_notes
 
@@ -58,8 +59,8 @@ class CuratorModel(EuclideanClusterer, ABC):
         source = self._source(X)  # files are open, the schema is checked, no row is read
         used, why = self._pick(source.is_sparse)
         task = self._task(
-            used, source.n_columns, source.unit, source.names, source.max_rows, is_sparse=source.is_sparse, blocks=source.blocks,
-            missing=source.missing,
+            used, source.n_columns, source.unit, source.names, source.max_rows, is_sparse=source.is_sparse,
+            blocks=blocks_of(source), missing=missing_of(source),
         )  # fmt: skip
         method = self._method(used, task)
         source.check(method.task.domain)

@@ -22,6 +22,7 @@ from kveil.kernel.loss import Plan, Receipt, floor_epsilon
 from kveil.questions.column_bins import Cells, ColumnBins, even_edges
 from kveil.questions.octaves import OctaveCounts, Octaves, Shape
 from kveil.source import read
+from kveil.source.base import blocks_of
 from kveil.space.bounds import Bounds, numbers_of
 
 EVEN_BINS, FALSE_BINS = 64, 0.1  # of a column, with refine; empty ones among them that are expected to pass the threshold
@@ -68,7 +69,7 @@ def find_bounds(
     """
     source = read(data)
     _check_refine(refine, shape)
-    if source.blocks:
+    if blocks_of(source):
         raise InvalidValue("levels of categories have bounds of their own. Choose the columns of numbers with columns=[...].")
     account = ledger if isinstance(ledger, Ledger) else _open(ledger)
     octaves = Octaves(_center(center, source.n_columns), *_exponents(exponents), _shape(shape))

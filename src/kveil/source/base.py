@@ -38,8 +38,6 @@ class Encoding(Protocol):
 class Source(Protocol):
     """Rows that can be summarised but not looked at.
 
-    `blocks` are the columns that stand for levels of categories; `missing` says what becomes of missing cells, as in `read`.
-
     `map_reduce` hands `kernel(block, state)` blocks of integer codes, at least one and possibly without rows, and merges
     what it returns. A merge that minds neither order nor grouping (integers by sum, least or greatest; histograms by code)
     gives one answer however the rows are divided.
@@ -52,8 +50,6 @@ class Source(Protocol):
     unit: PrivacyUnit
     max_rows: int
     is_sparse: bool
-    blocks: tuple[Block, ...]
-    missing: Any
 
     def partitions(self) -> Sequence[Any]: ...
 
@@ -75,6 +71,16 @@ class Block(NamedTuple):
     @property
     def stop(self) -> int:
         return self.first + len(self.levels)
+
+
+def blocks_of(source: Any) -> tuple[Block, ...]:
+    """The columns of a source that stand for levels of categories; none if it knows of none."""
+    return getattr(source, "blocks", ())
+
+
+def missing_of(source: Any) -> Any:
+    """What becomes of the missing cells of a source, as `read` was told."""
+    return getattr(source, "missing", "middle")
 
 
 class RawRows(NamedTuple):
@@ -106,7 +112,7 @@ def check_before_reading(source: Source, grid: Encoding, is_sparse: bool) -> Non
             f"the domain has {grid.n_columns} feature(s) and the data has {source.n_columns}. Bounds are one pair a feature: "
             "pass as many as there are columns, or choose columns=[...]."
         )
-    if source.missing == "mean" and not getattr(grid, "fills", False):
+    if missing_of(source) == "mean" and not getattr(grid, "fills", False):
         raise InvalidValue(
             'missing="mean" fills cells with means that were released, so it needs scaling="private", which releases some. Use '
             'missing="drop", or public values by column.'
