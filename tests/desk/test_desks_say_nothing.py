@@ -87,7 +87,7 @@ def test_desks_show_what_is_listed_here_and_no_more():
     pooled = {"active", "ask", "choose", "choose_each", "deviation", "hold", "kind", "left", "perform", "relation", "sharpness"}
     pooled |= {"choose_several", "spread", "total", "unit"}
     desk, held = (set(names) for names in at_a_pool(TABLES[1])[:2])
-    assert desk == pooled | {"is_sparse", "max_rows", "n_columns"}
+    assert desk == pooled | {"is_sparse", "max_rows", "n_columns", "on", "rest"}
     assert held == pooled | {"show"}
     assert set(at_a_plan(TABLES[1])[0]) == {"ask", "draw", "perform"}
 

@@ -7,6 +7,7 @@ that a question has for no rows at all, from a seed. A method that wants more of
 from __future__ import annotations
 
 from collections import Counter
+from copy import copy
 from fractions import Fraction
 from math import sqrt
 from typing import Any, NamedTuple
@@ -73,6 +74,16 @@ class NoRows:
     def left(self) -> float:
         return 1.0 - sum(self.shares)
 
+    def on(self, domain: Any) -> NoRows:
+        """The same desk, before rows that are encoded in another way."""
+        moved = copy(self)
+        moved.empty = domain.encode(np.empty((0, self.n_columns)))
+        return moved
+
+    def rest(self) -> NoRows:
+        """What is left, as a whole of its own, paid from the same list of shares."""
+        return Rest(self)
+
     def ask(self, question: Question, *shares: float) -> tuple[Noisy, ...]:
         assert len(shares) == len(question.parts)
         held = self.hold(question)
@@ -122,13 +133,34 @@ class NoRows:
         assert share <= self.shares[-1] * (1 + 1e-9), "the shares add up to more than the whole"
 
 
+class Rest(NoRows):
+    """A desk whose whole is what another has left."""
+
+    def __init__(self, desk: NoRows) -> None:
+        self.__dict__.update(desk.__dict__)
+        self.whole, self.before = desk.left, len(desk.shares)
+        self.total = Fraction(desk.total) * Fraction(self.whole)
+        self.deviation, self.spread = (self._of_the_whole(forecast) for forecast in (desk.deviation, desk.spread))
+
+    def _of_the_whole(self, forecast: Any) -> Any:
+        return lambda *terms: forecast(*terms[:-1], terms[-1] * self.whole)
+
+    @property
+    def left(self) -> float:
+        return 1.0 - sum(self.shares[self.before :]) / self.whole
+
+    def pay(self, share: float) -> None:
+        assert 0 < share <= self.left * (1 + 1e-9), "the shares add up to more than the whole"
+        self.shares.append(min(share, self.left) * self.whole)
+
+
 class HeldNothing(NoRows):
     """The answer to a question, from no rows."""
 
     def __init__(self, desk: NoRows, question: Question) -> None:
         assert isinstance(question, Question)
         self.__dict__.update(desk.__dict__)  # it pays from the same list of shares, and goes on in the same script
-        self.question, self.empty = question, question.raw(desk.empty)
+        self.question, self.empty, self.pay = question, question.raw(desk.empty), desk.pay
 
     def show(self, number: int, share: float) -> Noisy:
         part, array = self.question.parts[number], self.empty[number]
@@ -196,7 +228,7 @@ class Case(NamedTuple):
 
     def run(self, seed: int, n_rows: int = N_ROWS) -> tuple[Any, list[Any], Any]:
         """What the method finds at a desk without rows, what it asked, and the desk."""
-        method = self.model.methods[self.method](self.model._task(self.method, self.d, UNIT, is_sparse=self.is_sparse))
+        method = self.model._method(self.method, self.model._task(self.method, self.d, UNIT, is_sparse=self.is_sparse))
         script, domain = Script(seed, n_rows), method.task.domain
         empty = domain.encode_sparse(csr_array((0, self.d))) if self.is_sparse else domain.encode(np.empty((0, self.d)))
         if isinstance(method.budget, Fixed):
@@ -231,7 +263,8 @@ CASES = [
     kmeans("tree", 1), kmeans("tree"), kmeans("tree", delta=1e-6, ledger=adding_zcdp()), kmeans("tree", 8),
     kmeans("tree", 8, delta=1e-6), kmeans("tree", 30), kmeans("tree", 30, epsilon=20.0), kmeans("tree", 30, delta=1e-6),
     kmeans("tree", 2, relation="replace-one"), kmeans("tree", 30, delta=1e-6, tuning=tuning.Tree(frame="pca")),
-    kmeans("tree", 2, scaling="bounds"), kmeans("tree", 40, is_sparse=True, delta=1e-6),
+    kmeans("tree", 2, scaling="bounds"), kmeans("tree", 2, scaling="private"), kmeans("tree", 8, scaling="private", delta=1e-6),
+    kmedian("tree", 4, scaling="private"), kmeans("tree", 40, is_sparse=True, delta=1e-6),
     kmeans("tree", 40, is_sparse=True, tuning=tuning.Tree(nonzeros=4)), kmeans("tree", 8, is_sparse=True), kmeans("lloyd"),
     kmeans("lloyd", delta=1e-6), kmeans("lloyd", init="noisy-sample"), kmeans("lloyd", init="variates"),
     kmeans("lloyd", init="variates", expected_rows=1000.0),

@@ -1,5 +1,6 @@
 """A private search for bounds: one charge, the right octaves, and nothing that rows can break."""
 
+import json
 import warnings
 from contextlib import suppress
 from fractions import Fraction
@@ -12,8 +13,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import kveil
-from kveil import Ledger, PrivateKMeans, find_bounds
-from kveil.errors import BoundsNotFound, BudgetExceeded, KveilError
+from kveil import Bounds, Ledger, PrivateKMeans, find_bounds
+from kveil.errors import BoundsNotFound, BudgetExceeded, InvalidValue, KveilError
 from kveil.questions.octaves import OctaveCounts, Octaves
 from kveil.testing import scripted
 
@@ -23,7 +24,8 @@ def ledger(epsilon=1.0, **terms):
 
 
 def searched(rows, epsilon=1.0, **options):
-    return find_bounds(rows, epsilon, ledger=ledger(epsilon), **options)[0]
+    found = find_bounds(rows, epsilon, ledger=ledger(epsilon), **options)[0]
+    return (list(found.low), list(found.high)) if isinstance(found, Bounds) else found
 
 
 def test_uniform_values_up_to_five_are_bounded_by_zero_and_eight():
@@ -140,6 +142,8 @@ def test_what_rows_hold_is_found_or_not_found_but_never_breaks(rows):
         {"exponents": 3},
         {"center": [1.0]},
         {"center": np.nan},
+        {"refine": 1},
+        {"refine": True, "shape": "cube"},
     ],
     ids=str,
 )
@@ -166,3 +170,85 @@ def test_a_budget_or_a_table_that_does_not_fit_is_refused():
     with pytest.raises(TypeError, match="ledger"):
         find_bounds(np.zeros((10, 2)), 0.5, ledger=None)
     assert account.spent().epsilon == 0
+
+
+# --- refine: half of epsilon for even bins inside the powers of two --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (np.linspace(49.6, 59.4, 3000), ([49.0], [60.0])),  # powers of two: 32 to 64, in bins of 0.5; one more on either side
+        (np.full(3000, 64.0), ([63.0], [64.0])),  # at the end of 32 to 64: nothing beyond
+        (np.full(3000, 3.01), ([2.96875], [3.0625])),  # 2 to 4, in bins of 1/32
+        (np.concatenate([np.full(3000, 40.0), np.full(2000, 45.0)]), ([39.0], [45.5])),
+    ],
+    ids=["a range", "an end", "one value", "two values"],
+)
+def test_even_bins_narrow_what_powers_of_two_hold(rows, expected):
+    with scripted(5):
+        low, high = searched(rows[:, None], 2.0, refine=True)
+    np.testing.assert_allclose((low, high), expected, atol=0.01)
+
+
+def test_refined_bounds_are_hardly_wider_than_what_the_rows_hold():
+    """A latitude: powers of two hold it in 32 to 64, four times its range."""
+    rows = np.clip(np.random.default_rng(0).normal(53, 1.2, (30_000, 1)), 49.9, 58.5)
+    inside = np.ptp(np.quantile(rows, [0.001, 0.999]))
+    for seed in range(5):
+        with scripted(seed):
+            (low,), (high,) = searched(rows, 0.5, refine=True)
+        assert (high - low) / inside < 1.4
+        assert ((rows < low) | (rows > high)).mean() < 0.002
+
+
+def test_columns_in_which_no_bin_stands_out_keep_their_powers_of_two():
+    """About 100 rows pass the threshold of the octaves, and none of 64 bins does."""
+    rows = np.linspace(32.5, 63.5, 100)[:, None]
+    with scripted(5):
+        assert searched(rows, 1.0, refine=True) == ([32.0], [64.0])
+
+
+@pytest.mark.parametrize(("relation", "m", "sensitivity"), [("add-remove", 1, 3), ("add-remove", 2, 6), ("replace-one", 2, 12)])
+def test_refining_is_two_charges_of_half_at_the_proved_sensitivity(relation, m, sensitivity):
+    frame = pd.DataFrame(np.full((3000, 3), 5.0), columns=list("abc")).assign(id=range(3000))
+    source = kveil.read(frame, person="id", max_rows_per_person=m)
+    account = ledger(2.0, relation=relation, unit=source.unit)
+    _, receipt = find_bounds(source, 2.0, ledger=account, refine=True)
+    (entry,) = account.charges()
+    halves = [(charge["label"], charge["sensitivity"], charge["epsilon"]) for charge in json.loads(entry.plan)["charges"]]
+    assert halves == [("bounds", sensitivity, "1/1"), ("finer bounds", sensitivity, "1/1")]
+    assert receipt.charge.label == "finer bounds"
+    assert account.spent().epsilon == 2.0
+
+
+def test_both_halves_stay_spent_where_nothing_is_found():
+    account = ledger()
+    with scripted(0), pytest.raises(BoundsNotFound, match="stays spent"):
+        find_bounds(np.ones((3, 2)), 0.5, ledger=account, refine=True)
+    assert account.spent().epsilon == 0.5
+
+
+def test_bounds_of_named_columns_are_used_by_name_and_refused_for_others(tmp_path):
+    frame = pd.DataFrame(np.random.default_rng(0).uniform([1, 100], [60, 200], (4000, 2)), columns=["age", "height"])
+    found, _ = find_bounds(frame, 2.0, ledger=ledger(2.0), refine=True)
+    assert found.names == ("age", "height")
+    assert found["age"] == (found.low[0], found.high[0])
+    swapped = PrivateKMeans(2, bounds=found, scaling="bounds").fit(frame[["height", "age"]]).release_.parameters["bounds"]
+    assert swapped == [[found.low[1], found.low[0]], [found.high[1], found.high[0]]]
+    assert PrivateKMeans(2, bounds=found).guarantee().epsilon == 1.0
+    for other in (frame.rename(columns={"age": "year"}), frame[["age"]], frame.to_numpy()):
+        with pytest.raises(InvalidValue, match="must name exactly the columns in use"):
+            PrivateKMeans(2, bounds=found).fit(other)
+    with pytest.raises(KeyError):
+        found["weight"]
+    with pytest.raises(InvalidValue, match="names must be"):
+        Bounds([0, 0], [1, 1], names=("age", "age"))
+
+
+def test_levels_of_categories_have_bounds_already():
+    source = kveil.read(np.zeros((5, 2)), categories={1: (0, 1)})
+    account = ledger()
+    with pytest.raises(InvalidValue, match="bounds of their own"):
+        find_bounds(source, 1.0, ledger=account)
+    assert account.charges() == ()

@@ -30,7 +30,9 @@ def test_a_column_that_decides_every_distance_is_named_at_fit_and_in_the_notes(m
     with pytest.warns(ScaleWarning) as told:
         release = fit(model).release_
     (said,) = [str(one.message) for one in told if one.category is ScaleWarning]
-    cure = 'Pass scaling="bounds"' if model in MODELS[:2] else "Divide every column by its public width first"
+    cure = (
+        'Pass scaling="bounds", or scaling="private"' if model in MODELS[:2] else "Divide every column by its public width first"
+    )
     assert said == f"{SAID}. {cure}, unless that is meant."
     assert f"not scaled: {SAID}" in release.notes
     assert told[0].filename == __file__
@@ -136,9 +138,10 @@ def test_without_scaling_the_wide_column_decides():
 
 @pytest.mark.parametrize("model", [PrivateKMeans, PrivateKMedian], ids=lambda model: model.__name__)
 def test_a_ball_has_no_widths_to_scale(model):
-    with pytest.raises(InvalidValue, match='scaling="bounds" needs bounds'):
-        model(2, radius=1.0, scaling="bounds").fit(UNIT)
-    with pytest.raises(InvalidValue, match="scaling must be one of None, 'bounds', got 'standard'"):
+    for scaling in ("bounds", "private"):
+        with pytest.raises(InvalidValue, match=f'scaling="{scaling}" needs bounds'):
+            model(2, radius=1.0, scaling=scaling).fit(UNIT)
+    with pytest.raises(InvalidValue, match="scaling must be one of None, 'bounds', 'private', got 'standard'"):
         model(2, bounds=(-1, 1), scaling="standard").fit(UNIT)
 
 

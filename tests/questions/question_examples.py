@@ -40,6 +40,7 @@ from kveil.questions import (
     swaps,
 )
 from kveil.questions.base import Question
+from kveil.questions.column_bins import Cells, ColumnBins, even_edges, octave_edges
 from kveil.questions.frame import FEW_COLUMNS, Frame, clipped
 from kveil.questions.leaves import LeafSums, LeafTotals
 from kveil.source.base import merge
@@ -364,6 +365,16 @@ def octave_counts(rng, ground):
     return Example(octaves.OctaveCounts(binned), Ground(binned, ground.is_sparse))
 
 
+def column_counts(rng, ground):
+    if ground.is_sparse or isinstance(ground.domain, Ball):
+        return None
+    d, top, even = ground.d, ground.domain.top, rng.random() < 0.5
+    which = tuple(rng.permutation(d)[: int(rng.integers(1, d + 1))].tolist())
+    edges = [even_edges(top, 6) if even else octave_edges(top, int(rng.integers(-top, top))) for _ in which]
+    question = ColumnBins("bins", which, np.stack(edges), -top, is_joint=bool(rng.random() < 0.5))
+    return Example(question, Ground(Cells(ground.domain, bool(rng.random() < 0.5))))
+
+
 MAKERS = {
     cells.RowCount: row_count,
     cells.Whole: whole,
@@ -379,6 +390,7 @@ MAKERS = {
     cluster_sums.ClusterSums: sums,
     columns.ColumnCosts: column_costs,
     columns.ColumnSums: column_sums,
+    ColumnBins: column_counts,
     cubes.CubeCounts: cube_counts,
     demand.DemandSize: demand_size,
     demand.PointCounts: point_counts,

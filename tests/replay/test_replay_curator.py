@@ -89,6 +89,23 @@ def finite_csr(table: Any) -> Any:
     return sp.csr_array(np.where(np.abs(table) < 0.1, 0.0, table))
 
 
+def with_levels(table: Any) -> Any:
+    """The last column as text, of which one level is unknown, and empty where it is no number."""
+    frame = pandas_frame(table[:, :-1])
+    last = table[:, -1]
+    words = np.select([last > 0.4, last > 0, last > -0.9, np.isfinite(last)], ["far up", "up", "down", "no level"], "")
+    return frame.assign(way=pd.Series(np.where(words == "", None, words), dtype=object))
+
+
+def read_levels(**options: Any) -> dict[str, Any]:
+    return {"rows": lambda table: read(with_levels(table), categories={"way": ("up", "down", "far up")}, **options)}
+
+
+def weighed(table: Any) -> Any:
+    """Column 0 tells whose row it is, and the last column, from -1 to 1, how often it counts."""
+    return read(np.column_stack([table[:, :-1], 3 * table[:, -1]]), person=0, weight=table.shape[1] - 1, max_rows_per_person=3)
+
+
 KMEANS = {
     "tree, 1 column": means("tree", 1),
     "tree, 2 columns": means("tree"),
@@ -99,6 +116,19 @@ KMEANS = {
     "tree, ball": means("tree", 3, radius=1.0),
     "tree, frame": means("tree", bounds=BY_NAME, rows=pandas_frame),
     "tree, scaling": means("tree", bounds=UNEVEN, scaling="bounds"),
+    "tree, private scales, loud noise": means("tree", epsilon=2.0, tables=stairs, scaling="private"),
+    "tree, private scales, people": means("tree", 5, epsilon=80.0, scaling="private", **GAUSS, **REPLACE, **of_people(2)),
+    "tree, cells filled with means": means("tree", scaling="private", rows=lambda table: read(table, missing="mean")),
+    "tree, rows left out": means("tree", rows=lambda table: read(table, missing="drop"), **REPLACE),
+    "tree, people with rows left out": means(
+        "tree", most=2, rows=lambda table: read(table, person=0, max_rows_per_person=2, missing="drop"), **REPLACE
+    ),
+    "lloyd, levels filled": means(
+        "lloyd", bounds=[(-1.0, 1.0)], n_steps=1, **read_levels(missing={"age": 0.2, "way": "up"}), **REPLACE
+    ),
+    "tree, levels, rows left out": means("tree", 3, scaling="private", epsilon=80.0, **read_levels(missing="drop"), **REPLACE),
+    "sample-aggregate, rows left out": means("sample-aggregate", rows=lambda table: read(table, missing="drop"), **REPLACE),
+    "tree, weights": means("tree", 3, most=3, bounds=[(-1.0, 1.0), (-1.0, 1.0)], rows=weighed),
     "tree, 3 columns": means("tree", 3, rows=polars_frame),
     "tree, 6 columns": means("tree", 6),
     "tree, 6 columns, stairs": means("tree", 6, epsilon=10.0, tables=stairs),
@@ -156,6 +186,7 @@ KMEANS = {
 KMEDIAN = {
     "tree": means("tree"),
     "tree, stairs": means("tree", epsilon=10.0, tables=stairs),
+    "weiszfeld, private scales": means("weiszfeld", 1, scaling="private", n_steps=1),
     "tree, Gaussian": means("tree", 6, epsilon=60.0, **GAUSS, **REPLACE),
     "tree, projection": means("tree", 14, epsilon=300.0, n_steps=2),
     "tree, ball, people": means("tree", 3, radius=1.0, n_steps=2, **of_people(2)),

@@ -116,11 +116,12 @@ def test_every_private_protocol_is_replayed():
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-@pytest.mark.parametrize("shape", ["box", "cube", "ball"])
+@pytest.mark.parametrize("shape", ["box", "refined box", "cube", "ball"])
 def test_bounds_that_are_found_follow_from_noisy_answers_alone(shape, relation):
     def act(table: Any) -> dict[str, Any]:
         ledger = Ledger.memory("one", 40.0, relation=relation)
-        bounds, receipt = find_bounds(table, 40.0, ledger=ledger, shape=shape)
+        refine = shape.startswith("refined")
+        bounds, receipt = find_bounds(table, 40.0, ledger=ledger, shape=shape.split()[-1], refine=refine)
         return {"bounds": bounds, "receipt": receipt}
 
     tables = (rows_moved, stairs) if relation == "add-remove" else (rows_moved,)
@@ -132,7 +133,7 @@ def test_bounds_hide_a_person_with_several_rows():
     def act(table: Any) -> dict[str, Any]:
         source = read(table, person=0, max_rows_per_person=3)
         ledger = Ledger.memory("one", 60.0, relation="add-remove", unit=source.unit)
-        return {"found": find_bounds(source, 60.0, ledger=ledger)}
+        return {"found": find_bounds(source, 60.0, ledger=ledger, refine=True)}
 
     for pairs in people(mixed(2), odd(2), 3, "add-remove"):
         replay(act, pairs.table, pairs.neighbours, may_raise=(BoundsNotFound,))

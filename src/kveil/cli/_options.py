@@ -44,6 +44,16 @@ def parse_labels(text: str | None, data: Path) -> list[str | int] | None:
     return None if text is None else [_label(name.strip(), data) for name in text.split(",")]
 
 
+def parse_missing(text: str, data: Path) -> Any:
+    """`middle`, `drop` or `mean`, or a JSON file: {"age": 40, ...}."""
+    return _by_column("--missing", text, data) if text.lower().endswith(".json") else text
+
+
+def parse_categories(path: Path | None, data: Path) -> Any:
+    """A JSON file of public levels: {"sex": ["female", "male"], ...}."""
+    return None if path is None else _by_column("--categories", str(path), data)
+
+
 def parse_label(text: str | None, data: Path) -> str | int | None:
     """One column."""
     return None if text is None else _label(text, data)
@@ -90,6 +100,16 @@ def _read_pairs(path: Path, names: tuple[str, ...] | None) -> list[Any]:
     ):
         raise InvalidValue('the bounds file must hold JSON: {"age": [0, 120], ...} or [[0, 120], ...], one pair per column.')
     return data
+
+
+def _by_column(option: str, path: str, data: Path) -> dict[str | int, Any]:
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        found = None
+    if not isinstance(found, dict):
+        raise InvalidValue(f'{option} must name a file of JSON by column, such as {{"age": ...}}, and {path} is none.')
+    return {_label(name, data): value for name, value in found.items()}
 
 
 def _label(text: str, data: Path) -> str | int:

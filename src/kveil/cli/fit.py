@@ -13,7 +13,15 @@ from typing import Annotated, Any
 
 import typer
 
-from kveil.cli._options import parse_bounds, parse_label, parse_labels, parse_numbers, progress_on_terminals
+from kveil.cli._options import (
+    parse_bounds,
+    parse_categories,
+    parse_label,
+    parse_labels,
+    parse_missing,
+    parse_numbers,
+    progress_on_terminals,
+)  # fmt: skip
 from kveil.cli.universe import check_graph_options, read_demand
 from kveil.errors import BoundsRequired, InvalidValue, NoisyResultWarning, ScaleWarning
 
@@ -32,6 +40,7 @@ class Format(StrEnum):
 
 class Scaling(StrEnum):
     bounds = "bounds"
+    private = "private"
 
 
 class FailOn(StrEnum):
@@ -85,8 +94,14 @@ def fit(
     ] = Method.auto,
     n_steps: Annotated[int | None, typer.Option(help="Lloyd or Weiszfeld steps, or swaps; fixed beforehand")] = None,
     scaling: Annotated[
-        Scaling | None, typer.Option(help="'bounds': every column counts as equally wide; not with --radius")
+        Scaling | None,
+        typer.Option(help="'bounds': every column counts as equally wide; 'private': by scales found for 15 % of the budget"),
     ] = None,
+    missing: Annotated[
+        str, typer.Option(help="missing cells: middle, drop, mean (with --scaling private), or a JSON file of public values")
+    ] = "middle",
+    categories: Annotated[Path | None, typer.Option(help='JSON file of public levels: {"sex": ["female", "male"]}')] = None,
+    category_weight: Annotated[float, typer.Option(help="distance between two levels of a category")] = 1.0,
     columns: Annotated[str | None, typer.Option(help="names (or numbers, of arrays) with commas between; default all")] = None,
     person: Annotated[str | None, typer.Option(help="column of ids: protect people instead of records")] = None,
     max_rows_per_person: Annotated[int, typer.Option(help="rows of one person that count")] = 1,
@@ -108,6 +123,8 @@ def fit(
         raise InvalidValue("--demand and --truncate belong to --metric graph, where DATA is a public edge list.")
     if on_graph:
         check_graph_options(demand, bounds, center, radius, scaling)
+        if categories is not None or missing != "middle":
+            raise InvalidValue("a graph has points, and no columns. Leave out --categories and --missing.")
     if math.isinf(epsilon) and not no_privacy:
         raise InvalidValue("an infinite epsilon adds no noise and promises nothing. If that is meant, say --no-privacy.")
     if no_privacy and not math.isinf(epsilon):
@@ -121,7 +138,8 @@ def fit(
     if on_graph:
         source, domain = _on_graph(data, rows, truncate, goal, chosen)
     else:
-        source, domain = _in_space(data, bounds, center, radius, scaling, chosen)
+        chosen |= {"missing": parse_missing(missing, data), "categories": parse_categories(categories, data)}
+        source, domain = _in_space(data, bounds, center, radius, scaling, chosen | {"category_weight": category_weight})
     model = model_of(Objective.k_median if on_graph else goal)(
         k, epsilon=epsilon, delta=delta, method=method.value, n_steps=n_steps, relation=relation.value, ledger=ledger,
         random_state=random_state, **domain,
@@ -143,14 +161,18 @@ def _in_space(
     data: Path, bounds: str | None, center: str | None, radius: float | None, scaling: Scaling | None, chosen: dict[str, Any]
 ) -> Rows:
     from kveil import read
+    from kveil.source.base import blocks_of
 
     source = read(data, **chosen)
-    if bounds is None and radius is None:
+    levels = {place for block in blocks_of(source) for place in range(block.first, block.stop)}
+    is_number = [place not in levels for place in range(source.n_columns)]
+    names = None if source.names is None else tuple(name for name, own in zip(source.names, is_number, strict=True) if own)
+    if bounds is None and radius is None and any(is_number):
         raise BoundsRequired(
             "--bounds is missing. Taking the range from the data would publish its extremes exactly. Pass --bounds LOW,HIGH or a "
-            "JSON file, or --radius, from public knowledge; kveil.find_bounds, in Python, searches for a charge."
+            "JSON file, or --radius, from public knowledge; `kveil bounds` searches for a charge."
         )
-    place = {"bounds": parse_bounds(bounds, source.names), "center": parse_numbers("--center", center), "radius": radius}
+    place = {"bounds": parse_bounds(bounds, names), "center": parse_numbers("--center", center), "radius": radius}
     return source, {**place, **({"scaling": scaling.value} if scaling else {})}
 
 

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from kveil._version import __version__
-from kveil.cli import collect, demo, evaluate, federate, fit, guarantee, ledger, reproduce, verdict
+from kveil.cli import bounds, collect, demo, evaluate, federate, fit, guarantee, ledger, reproduce, verdict
 from kveil.errors import BudgetError, KveilError
 
 # Tracebacks with local variables would print rows.
@@ -34,6 +34,7 @@ def door(version: Annotated[bool, typer.Option("--version", help="show the versi
 
 
 app.command("fit")(fit.fit)
+app.command("bounds")(bounds.bounds)
 app.command("demo")(demo.demo)
 app.command("guarantee")(guarantee.guarantee)
 app.command("verdict")(verdict.verdict)

@@ -102,6 +102,14 @@ class Curator(PoolDesk):
         self._source, self._domain = source, domain
         self.max_rows, self.is_sparse, self.n_columns = source.max_rows, source.is_sparse, source.n_columns
 
+    def on(self, domain: Encoding) -> Curator:
+        """The same rows, encoded in another way that is public or was released, and the same budget."""
+        return Curator(self._source, domain, self._pool)
+
+    def rest(self) -> Curator:
+        """The same rows, with what is left of the budget as a whole of its own: forecasts and shares are of that."""
+        return Curator(self._source, self._domain, self._pool.rest())
+
     def _secret(self, question: Question) -> tuple[Integers, ...]:
         return read_rows(self._source, self._domain, question)
 

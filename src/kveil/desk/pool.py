@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil, floor, inf, isqrt, log, sqrt
@@ -73,6 +74,16 @@ class Pool:
             ticket.take(plan.charges[0])  # refuses another plan, a second pool, a closed ticket, another process or source
             self._ticket = ticket
             self._filter = Ledger.memory("this fit", self.epsilon, self.delta, relation=self.relation, unit=self.unit)
+
+    def rest(self) -> Pool:
+        """What is left, as a pool of its own: shares and forecasts are parts of it, and the same reservation pays. Nothing is
+        left here."""
+        if self.kind != "none" and self._filter is None:
+            raise AssertionError("a pool has a rest once it draws: before, nothing is spent")
+        rest = copy(self)
+        if self.kind != "none":
+            rest.total, rest.spent, self.spent = self.total - self.spent, Fraction(0), self.total
+        return rest
 
     @property
     def left(self) -> float:

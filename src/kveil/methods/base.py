@@ -32,6 +32,7 @@ class Found:
     errors: Floats | None = None
     names: tuple[str, ...] | None = None  # of centres that are points of a universe
     synopsis: Synopsis | UniverseSynopsis | None = None  # what else it released, for questions that come later
+    scales: Any = None  # `methods.scales.Scales`, where the box of the fit was found privately
 
 
 class Facts(NamedTuple):

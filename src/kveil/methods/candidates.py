@@ -27,7 +27,7 @@ from kveil.questions.swaps import SetCosts
 from kveil.solve.placed import Placed
 from kveil.solve.shrink import shrunk, within
 from kveil.solve.synopsis import Step, of_steps
-from kveil.space.euclidean import Centers, clip
+from kveil.space.euclidean import Centers, clip, step_length
 from kveil.tuning import Candidates as CandidatesTuning
 
 OF_ROWS, OF_CHOICE = 0.02, 0.1  # shares of the number of rows, and of the choice between trials if there are several
@@ -80,9 +80,8 @@ class Candidates:
         best = trials[0] if n_trials == 1 else trials[self._best(desk, frame, trials)]
         unit = frame.unit(task.domain)
         reached = np.minimum(best.errors, frame.radius)
-        length = 1 / task.domain.top if task.scaling == "bounds" else float(task.domain.step.max())
         noise = desk.deviation(OF_SIZES * rest)
-        step = Step(best.counts, noise, reached * length)
+        step = Step(best.counts, noise, reached * step_length(task.domain, task.scaling))
         rows = float(np.maximum(best.counts, 0.0).sum()), noise * len(best.counts) ** 0.5
         return Found(
             clip(task.domain, task.domain.center + best.centers * unit), shares(best.counts),

@@ -21,7 +21,7 @@ from kveil.questions.cluster_sums import ClusterSums
 from kveil.solve.sizing import wanted_cells
 from kveil.solve.synopsis import Step, Synopsis, of_steps
 from kveil.solve.wkmeans import thorough_kmeans
-from kveil.space.euclidean import clip, farthest
+from kveil.space.euclidean import clip, farthest, units
 from kveil.tuning import Grid as GridTuning
 
 MOST_COLUMNS, MOST_CELLS = 3, 2**20
@@ -77,7 +77,7 @@ class UniformGrid:
         if not len(kept):
             found = np.tile(task.domain.center, (task.n_clusters, 1)), shares(np.zeros(task.n_clusters))
             return Found(*found, errors=unknown, synopsis=of_steps(d, (), *told))
-        unit = task.domain.half if task.scaling == "bounds" else np.ones(d)
+        unit = units(task.domain, task.scaling)
         points = cell_middles(kept, per_axis, d) * task.domain.half / unit
         half, places = np.tile(task.domain.half / per_axis, (len(kept), 1)), task.domain.center + points * unit
         synopsis = Synopsis("cells", places, counts[kept], np.ones(len(kept), dtype=bool), half, deviation, *told)
@@ -108,7 +108,7 @@ class UniformGrid:
         deviation = np.sqrt(desk.spread(domain.n_columns, domain.l2_sensitivity, of_sums) / domain.n_columns)
         noise = (centers, counts, desk.deviation(of_counts), deviation, domain)
         errors = np.where(weak, found.errors, np.minimum(mean_errors(*noise), farthest(domain)))
-        unit = domain.half if self.task.scaling == "bounds" else 1.0
+        unit = units(domain, self.task.scaling)
         apart = np.where(weak, farthest(domain, unit), np.minimum(mean_errors(*noise, unit), farthest(domain, unit)))
         step = Step(counts, desk.deviation(of_counts), apart, found.centers, centers - found.centers)
         assert isinstance(found.synopsis, Synopsis)

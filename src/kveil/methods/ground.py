@@ -13,7 +13,7 @@ from kveil.methods.base import Found
 from kveil.methods.task import Task
 from kveil.questions.frame import Frame
 from kveil.solve.synopsis import Synopsis
-from kveil.space.euclidean import clip
+from kveil.space.euclidean import clip, step_length
 
 
 class Ground:
@@ -30,8 +30,7 @@ class Ground:
     @property
     def length(self) -> float:
         """Of a step, in the units that distances have: those of the data, or half-widths of the bounds."""
-        domain = self.task.domain
-        return 1 / domain.top if self.task.scaling == "bounds" else float(domain.step.max())
+        return step_length(self.task.domain, self.task.scaling)
 
     @property
     def unit(self) -> Any:

@@ -22,7 +22,7 @@ from kveil.progress import step as progress
 from kveil.questions.base import Part
 from kveil.questions.cluster_sums import ClusterSums, sums_in
 from kveil.solve.synopsis import Step, of_steps
-from kveil.space.euclidean import Domain, clip, farthest
+from kveil.space.euclidean import Domain, clip, farthest, units
 from kveil.tuning import Lloyd as LloydTuning
 
 DEFAULT_STEPS = 5
@@ -69,7 +69,7 @@ class Lloyd:
         centers = start(task, rng) if self.start is None else self.start.find(desk, rng)  # (k, d)  public
         unknown = farthest(task.domain)  # the error of a centre that no row has moved
         counts, errors = np.zeros(task.n_clusters), np.full(task.n_clusters, unknown)
-        deviation, unit, steps = 0.0, task.domain.half if task.scaling == "bounds" else 1.0, list[Step]()
+        deviation, unit, steps = 0.0, units(task.domain, task.scaling), list[Step]()
         apart = np.full(task.n_clusters, farthest(task.domain, unit))  # the same errors in the distance of the model
         for step in range(1, self.n_steps + 1):  # fixed before the data is seen
             progress("Lloyd step", step, self.n_steps)

@@ -18,6 +18,7 @@ from kveil.kernel.ledger import UNIT
 from kveil.kernel.loss import Charge
 from kveil.methods.task import PRIVATE_INITS, Task, check_choice, check_count
 from kveil.solve.kmeans import weighted_kmeans
+from kveil.space.euclidean import units
 
 Mechanism = NoisySample | BoundedShare | LaplaceSeeds
 
@@ -65,7 +66,7 @@ class PrivateStart:
         points = projected(desk.perform(self.mechanism), task.domain)
         if len(points) == task.n_clusters:
             return points
-        unit = task.domain.half if task.scaling == "bounds" else 1.0
+        unit = units(task.domain, task.scaling)
         return np.asarray(weighted_kmeans(points / unit, np.ones(len(points)), task.n_clusters, rng) * unit)
 
 

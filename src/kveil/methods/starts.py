@@ -9,7 +9,7 @@ import numpy as np
 from kveil.arrays import Floats
 from kveil.methods.task import Task
 from kveil.solve.kmeans import weighted_kmeans
-from kveil.space.euclidean import Centers, clip, evenly, nearest
+from kveil.space.euclidean import Centers, clip, evenly, nearest, units
 
 AUTO = "packing"  # costs what "spread" does (2 % less, give or take 2 %, over nine sets), and is many times quicker to find
 MOST_NUMBERS = 4_000_000  # drawn for a spread start, so that wide domains stay cheap
@@ -32,7 +32,7 @@ def start(task: Task, rng: np.random.Generator) -> Floats:
 def spread(task: Task, rng: np.random.Generator) -> Floats:
     """Centres spread over the domain: k-means of points drawn evenly from it."""
     domain = task.domain
-    unit = domain.half if task.scaling == "bounds" else np.ones(domain.n_columns)
+    unit = units(domain, task.scaling)
     n_points = max(4 * task.n_clusters, min(max(1000, 40 * task.n_clusters), MOST_NUMBERS // domain.n_columns))
     points = (evenly(domain, n_points, rng) - domain.center) / unit
     found = weighted_kmeans(points, np.ones(len(points)), task.n_clusters, rng, n_starts=1, max_steps=20)
@@ -47,7 +47,8 @@ def packing(task: Task, rng: np.random.Generator) -> Floats:
     Reference: Su, Cao, Li, Bertino, Jin (2016), sphere packing.
     """
     domain = task.domain
-    widest = domain.half if task.scaling == "bounds" else np.full(domain.n_columns, domain.half.max())
+    unit = units(domain, task.scaling)
+    widest = (domain.half / unit).max() * unit
     reach = domain.top * domain.half / widest  # of every column, in steps
     low, high = 0, domain.top
     best = _packed(task, reach, 0, rng)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any
@@ -40,9 +41,11 @@ class Task:
     max_rows: int = 2**40  # public; rules out overflow
     is_sparse: bool = False  # whether rows come as SciPy sparse ones
     is_zcdp: bool = False  # the ledger adds zCDP, where pure noise would cost much more than Gaussian
+    reading: Mapping[str, Any] = field(default_factory=dict)  # how rows are read: levels of categories, missing cells
+    scales: Any = None  # `methods.scales.Scales`, once a fit has found its box privately
 
     def public(self) -> dict[str, Any]:
-        """What a reader of the release needs to use it: everything here was known before the data."""
+        """What a reader of the release needs to use it: everything here was known before the data, or was released."""
         start = {} if isinstance(self.init, str) and self.init == "auto" else {"init": np.asarray(self.init).tolist()}
         return {
             "n_clusters": self.n_clusters,
@@ -50,6 +53,8 @@ class Task:
             "delta": float(self.delta),
             **public_domain(self.domain),
             "scaling": self.scaling,
+            **({} if self.scales is None else {"scaled_by": self.scales.public()}),
+            **self.reading,
             "relation": self.relation,
             **start,
             **({} if self.n_steps is None else {"n_steps": self.n_steps}),

@@ -18,6 +18,7 @@ from kveil.release import Release
 from kveil.release.answers import distances, labels
 from kveil.release.verdict import Verdict
 from kveil.source import Source, read
+from kveil.space.column_box import ColumnBox
 from kveil.space.euclidean import Scaling
 from kveil.space.widths import uneven
 
@@ -27,7 +28,7 @@ class EuclideanClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
 
     cluster_centers_: Floats
     n_features_in_: int
-    scaling: Scaling
+    scaling: Any
     fit: Any  # the subclass's own
     _domain: Box | Ball
 
@@ -37,7 +38,7 @@ class EuclideanClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
 
     def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> NDArray[np.int32]:
         """Fit, then label the same rows. The labels are not private and are not kept."""
-        return np.asarray(self.fit(X).predict(X))
+        return np.asarray(self.fit(X, **kwargs).predict(X))
 
     def transform(self, X: Any) -> Floats:
         """Distances of every row to every centre. Not private.
@@ -68,27 +69,44 @@ class EuclideanClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
 
     def _warn_of_widths(self, domain: Any, names: tuple[str, ...] | None, stacklevel: int) -> None:
         """Say so if one column decides every distance: by public widths, before anything is charged."""
-        found = uneven(domain, self.scaling, names)
+        found = uneven(domain, self._measure, names)
         if found is not None:
-            cure = 'Pass scaling="bounds"' if "scaling" in self.get_params() else "Divide every column by its public width first"
+            cure = (
+                'Pass scaling="bounds", or scaling="private"'
+                if "scaling" in self.get_params()
+                else "Divide every column by its public width first"
+            )
             warnings.warn(ScaleWarning(f"{found}. {cure}, unless that is meant."), stacklevel=stacklevel + 1)
 
+    @property
+    def _measure(self) -> Scaling:
+        """How distance is measured: in the units of the data, or in half-widths of the box, be it public or found privately."""
+        return None if self.scaling is None else "bounds"
+
     def _labels(self, rows: Any) -> NDArray[np.int32]:
-        return labels(rows, self.cluster_centers_, self._domain, self.scaling)
+        return labels(rows, self.cluster_centers_, self._domain, self._measure)
 
     def _distances(self, rows: Any) -> Floats:
-        return distances(rows, self.cluster_centers_, self._domain, self.scaling)
+        return distances(rows, self.cluster_centers_, self._domain, self._measure)
 
     def _nearest(self, rows: Any) -> Floats:
         return np.asarray(self._distances(rows).min(axis=1, initial=np.inf))
 
     def _rows(self, X: Any) -> Iterator[Any]:
         check_is_fitted(self)
-        check_names(self, X, reset=False)
+        if not isinstance(X, Source):
+            check_names(self, X, reset=False)
         source = self._source(X)
         if source.n_columns != self.n_features_in_:
             expected = f"{type(self).__name__} is expecting {self.n_features_in_} features as input"
-            raise InvalidValue(f"X has {source.n_columns} features, but {expected}.")
+            has_levels = isinstance(getattr(self, "_domain", None), ColumnBox)
+            levels = " Read it as in fit, with kveil.read(X, categories=...)." if has_levels else ""
+            raise InvalidValue(f"X has {source.n_columns} features, but {expected}.{levels}")
+        names = tuple(getattr(self, "feature_names_in_", ()))
+        if source is X and names and source.names is not None and source.names != names:
+            raise InvalidValue(
+                "the columns of this source are not those of the fit, in their order. Choose them with columns=[...]."
+            )
         return source.raw_blocks()
 
     def _source(self, X: Any) -> Source:

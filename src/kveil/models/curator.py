@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Self
 
@@ -15,6 +16,7 @@ from kveil.kernel.grid import Ball
 from kveil.kernel.ledger import Ticket
 from kveil.kernel.loss import Guarantee, Plan, PrivacyUnit, Relation, guarantee, no_guarantee
 from kveil.methods.base import Facts, Found, Method
+from kveil.methods.scales import Scaled
 from kveil.methods.task import (
     PRIVATE_INITS,
     Task,
@@ -28,10 +30,12 @@ from kveil.methods.task import (
 from kveil.models.clusterer import EuclideanClusterer
 from kveil.models.judging import warn_of_noise, with_verdict
 from kveil.models.paying import open_ledger, public_generator, receipt_of, reserve
+from kveil.models.reading import Blocks, check_unknown, domain_of_columns, names_beside, told_of_reading
 from kveil.release import Release
 from kveil.solve.synopsis import why_left_out
 from kveil.source import Source
-from kveil.space.bounds import check_domain, domain_width
+from kveil.source.base import blocks_of, missing_of
+from kveil.space.bounds import domain_width, names_of
 from kveil.space.widths import domain_notes
 
 
@@ -53,17 +57,22 @@ class CuratorModel(EuclideanClusterer, ABC):
     tuning: Any
     random_state: Any
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, **unknown: Any) -> Self:
         """Find private centres of X: an array, a sparse matrix, a frame, a path, a Dask collection, or `kveil.read(...)`.
 
         The whole budget is charged before a row is read; what rows hold never raises. Names and types of columns are public and
         may: a column of type text is refused, and so are lists and arrays of objects that are not all numbers. A CSV has no
-        types, so text in it counts as missing. `y` is ignored.
+        types, so text in it counts as missing. `y` is ignored. Weights of rows are a column of the table, with a public bound:
+        `kveil.read(X, person=..., max_rows_per_person=..., weight=...)`.
         """
+        check_unknown(unknown)
         source = self._source(X)  # files are open, the schema is checked, no row is read
         used, why = self._pick(source.is_sparse)
-        task = self._task(used, source.n_columns, source.unit, source.names, source.max_rows, is_sparse=source.is_sparse)
-        method = self.methods[used](task)
+        task = self._task(
+            used, source.n_columns, source.unit, source.names, source.max_rows, is_sparse=source.is_sparse,
+            blocks=blocks_of(source), missing=missing_of(source),
+        )  # fmt: skip
+        method = self._method(used, task)
         source.check(method.task.domain)
         rng = public_generator(self.random_state)
         plan = method.budget.plan()
@@ -75,20 +84,24 @@ class CuratorModel(EuclideanClusterer, ABC):
         return self
 
     def guarantee(
-        self, n_features: int | None = None, *, unit: PrivacyUnit = PrivacyUnit(), is_sparse: bool = False
+        self, n_features: int | None = None, *, unit: PrivacyUnit = PrivacyUnit(), is_sparse: bool = False, blocks: Blocks = ()
     ) -> Guarantee:
         """What `fit` will promise and charge, from the parameters alone.
 
         n_features: where bounds or center do not tell. The total is the same without it; the single mechanisms are then those
             for one feature. With delta > 0 it is needed, because it decides which noise is smaller.
-        unit, is_sparse: those of the source, if people are protected or rows are sparse: `kveil.read(...).unit`.
+        unit, is_sparse, blocks: those of the source, if people are protected, rows are sparse or there are categories:
+            `kveil.read(...).unit`.
         """
-        width = n_features or self._width()
+        width, of_levels = n_features or self._width(), sum(len(block.levels) for block in blocks)
+        width = width + of_levels if width is not None and n_features is None else width
         if width is None and self.delta:
             raise InvalidValue("which noise is smaller depends on the number of features: pass guarantee(n_features=...).")
-        names = tuple(self.bounds) if isinstance(self.bounds, Mapping) else None
+        names = names_of(self.bounds)
+        if blocks and names is not None:
+            names = names_beside(names, blocks)
         used, _ = self._pick(is_sparse)
-        plan = self.methods[used](self._task(used, width or 1, unit, names, is_sparse=is_sparse)).budget.plan()
+        plan = self._method(used, self._task(used, width or 1, unit, names, is_sparse=is_sparse, blocks=blocks)).budget.plan()
         if plan is None:
             return no_guarantee(self.relation, unit, "curator")
         return guarantee(plan, trust="curator", assumptions=self._assumptions())
@@ -155,28 +168,36 @@ class CuratorModel(EuclideanClusterer, ABC):
 
     def _task(
         self, used: str, n_features: int, unit: PrivacyUnit, names: tuple[str, ...] | None = None, max_rows: int = 2**40,
-        *, is_sparse: bool = False,
+        *, is_sparse: bool = False, blocks: Blocks = (), missing: Any = "middle",
     ) -> Any:  # fmt: skip
         """What is asked for, checked: from public parameters and the schema of the rows."""
         n_clusters = check_clusters(self.n_clusters, n_features)
         epsilon, delta, rows = self._terms()
-        check_choice("scaling", self.scaling, (None, "bounds"))
+        check_choice("scaling", self.scaling, (None, "bounds", "private"))
         chosen = self.methods[used]
         private = PRIVATE_INITS if "private init" in chosen.options else ()
         tuning = chosen.tuning() if self.tuning is None else self.tuning
         facts = Facts(n_features, 1.0 if epsilon is None else float(epsilon), rows, max_rows)
         bits = chosen.bits(facts) if tuning.bits is None else check_count("bits", tuning.bits)
-        domain = check_domain(self.bounds, self.center, self.radius, n_features, bits, names)
+        place = self.bounds, self.center, self.radius
+        fills = missing == "mean" and self.scaling == "private"  # otherwise the source refuses
+        domain = domain_of_columns(place, n_features, bits, names, blocks, fills=fills)
         if self.scaling is not None and isinstance(domain, Ball):
             raise InvalidValue(
-                'scaling="bounds" needs bounds: a ball is as wide in every column. Leave out scaling, or give bounds.'
+                f'scaling="{self.scaling}" needs bounds: a ball is as wide in every column. Leave out scaling, or give bounds.'
             )
         return Task(
-            n_clusters, epsilon, delta, domain, self.scaling, self.relation, unit, tuning,
+            n_clusters, epsilon, delta, domain, self._measure, self.relation, unit, tuning,
             n_steps=None if self.n_steps is None else check_count("n_steps", self.n_steps),
             init=check_init(self.init, n_clusters, n_features, private), expected_rows=rows,
             max_rows=max_rows, is_sparse=is_sparse, is_zcdp=bool(delta) and self._rule() == "zcdp",
+            reading=told_of_reading(blocks, missing),
         )  # fmt: skip
+
+    def _method(self, used: str, task: Any) -> Any:
+        """The method; in a box that is found privately, if that is asked for."""
+        make = self.methods[used]
+        return Scaled(make, task) if self.scaling == "private" else make(task)
 
     def _terms(self) -> tuple[Fraction | None, Fraction, float | None]:
         """What every task has: epsilon, delta and the expected number of rows, checked."""
@@ -196,6 +217,8 @@ class CuratorModel(EuclideanClusterer, ABC):
         self, found: Found, task: Any, source: Source, plan: Plan | None, ticket: Ticket | None, method: dict[str, str]
     ) -> Self:
         """Put on the object what may leave the house, and nothing else."""
+        if found.scales is not None:  # every reader clips and measures as the fit did
+            task = replace(task, domain=found.scales.box(task.domain), scales=found.scales)
         if plan is None or ticket is None:
             self.guarantee_ = no_guarantee(self.relation, source.unit, "curator")
         else:
@@ -221,7 +244,7 @@ class CuratorModel(EuclideanClusterer, ABC):
             kind=type(self).__name__,
             method=method,
             parameters=task.public(),
-            notes=(*found.notes, *([left_out] if left_out else []), *domain_notes(task.domain, self.scaling, source.names)),
+            notes=(*found.notes, *([left_out] if left_out else []), *domain_notes(task.domain, self._measure, source.names)),
             synopsis=None if left_out else found.synopsis,
         )
         self.release_ = with_verdict(release)

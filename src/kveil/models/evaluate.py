@@ -24,7 +24,7 @@ from kveil.questions.frame import Frame
 from kveil.release import Release
 from kveil.release.answers import scaling_of
 from kveil.source import Source, read
-from kveil.space.euclidean import Centers
+from kveil.space.euclidean import Centers, step_length
 
 SHARES = {"distances": Fraction(1, 5), "cost": Fraction(2, 5), "silhouette": Fraction(1, 5), "sizes": Fraction(1, 5)}
 OF_ONE = {"distances": Fraction(1, 5), "cost": Fraction(3, 5), "sizes": Fraction(1, 5)}  # one centre has no silhouette
@@ -89,7 +89,7 @@ def evaluate(
         question = kind(bins.centers, int(edges[clip.place]), is_squared)
         answers = desk.draw(question, *(budgets[part.label] for part in question.parts))  # public, charged
     found = {part.label: answer for part, answer in zip(question.parts, answers, strict=True)}
-    step = 1 / domain.top if scaling == "bounds" else float(domain.step.max())
+    step = step_length(domain, scaling)
     return _evaluation(
         found, noise, clip, step * math.sqrt(question.clip), step * 2.0 * reach, is_squared=is_squared,
         guarantee=guarantee(plan, trust="curator", receipts=ticket.receipts, reasons=ticket.reasons),

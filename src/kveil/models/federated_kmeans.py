@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self
@@ -32,7 +32,7 @@ from kveil.release import Release
 from kveil.release.words import printable
 from kveil.solve.placed import Placed
 from kveil.source import read
-from kveil.space.bounds import BoundsLike, check_domain, domain_width, public_domain
+from kveil.space.bounds import BoundsLike, check_domain, domain_width, names_of, public_domain
 from kveil.space.euclidean import Scaling
 from kveil.space.widths import domain_notes
 
@@ -143,7 +143,7 @@ class FederatedKMeans(EuclideanClusterer):
         if width is None:
             raise InvalidValue("how rounds share the budget depends on the number of features: pass guarantee(n_features=...).")
         bounds = (-1.0, 1.0) if self.bounds is None and self.radius is None else self.bounds  # the cost is the same in any domain
-        names = tuple(bounds) if isinstance(bounds, Mapping) else None
+        names = names_of(bounds)
         domain = check_domain(bounds, self.center, self.radius, width, grid_bits(width), names)
         layout = Layout(domain, unit)
         return promised(self._plan(layout, "rows", ("party",)), layout)

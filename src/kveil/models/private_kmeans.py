@@ -53,7 +53,10 @@ class PrivateKMeans(CuratorModel):
         with noise) and "variates" (private k-variates++), which spend a quarter of the budget: for study, never picked by "auto".
     n_steps: Lloyd steps, fixed beforehand; default 5, or from expected_rows.
     scaling: None measures distance in the units of the data; "bounds" after mapping the bounds of every feature to [-1, 1],
-        which is what columns like age and income want (not with radius). Without it a column more than 100 times as wide as
+        which is what columns like age and income want (not with radius); "private" where public bounds are far wider than what
+        the columns hold: 15 % of the budget finds a mean and a deviation of every column, and the fit runs in the box of mean
+        -+ 4 deviations, mapped to [-1, 1] (dense rows, 1 to 64 columns, not "lloyd" or "mean"). `release_.parameters` then have
+        that box as "bounds", and what it came from as "scaled_by". Without scaling a column more than 100 times as wide as
         another gives a `kveil.errors.ScaleWarning`. A scaler fitted on the rows would not be private.
     expected_rows: a public order of magnitude, for choices only. Passing the number of rows of this table would publish it.
     relation: "add-remove" (the number of rows is private) or "replace-one".
@@ -96,7 +99,7 @@ class PrivateKMeans(CuratorModel):
         method: Literal["auto", "tree", "lloyd", "grid", "candidates", "sample-aggregate", "mean"] = "auto",
         init: Literal["auto", "spread", "packing", "noisy-sample", "variates"] | ArrayLike = "auto",
         n_steps: int | None = None,
-        scaling: Literal["bounds"] | None = None,
+        scaling: Literal["bounds", "private"] | None = None,
         expected_rows: float | None = None,
         relation: Relation = "add-remove",
         ledger: Ledger | str | os.PathLike[str] | None = None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -23,7 +22,7 @@ from kveil.models.stream_file import parameters_of, restore, to_document
 from kveil.models.stream_release import Released, centers_of, pool_of, promised, released
 from kveil.models.streaming import StreamClusterer, plain_distances, plain_labels
 from kveil.release import Release
-from kveil.space.bounds import BoundsLike, check_domain, domain_width
+from kveil.space.bounds import BoundsLike, check_domain, domain_width, names_of
 from kveil.stream import checkpoint
 from kveil.stream.batches import batches, is_stream
 from kveil.stream.coreset import LEAST, Coreset
@@ -175,7 +174,7 @@ class StreamKMeans(StreamClusterer):
         width = n_features or domain_width(self.bounds, None) or getattr(self, "n_features_in_", None)
         if width is None and self.delta:
             raise InvalidValue("which noise is smaller depends on the number of features: pass guarantee(n_features=...).")
-        names = tuple(self.bounds) if isinstance(self.bounds, Mapping) else None
+        names = names_of(self.bounds)
         return promised(pool_of(self._budget(), self._table(width or 1, names, depth=1), self.ledger))
 
     @property

@@ -16,7 +16,8 @@ from kveil.arrays import Floats, Integers
 from kveil.kernel.grid import Ball, Box
 from kveil.partition.projection import AXIS_BITS
 from kveil.questions import _kernels, _sparse_kernels
-from kveil.space.euclidean import Scaling
+from kveil.space.column_box import is_level
+from kveil.space.euclidean import Scaling, ratio_of
 
 BLOCK = 2048
 FEW_COLUMNS = 16  # so many at most, and a block of sparse rows is made dense
@@ -45,14 +46,16 @@ class Frame:
     def of(cls, domain: Box | Ball, scaling: Scaling) -> Frame:
         """The whole domain, from its centre: rows as they are, in a ball that holds them all."""
         middle = np.zeros(domain.n_columns, dtype=np.int64)
-        if scaling is not None or np.ptp(domain.half) == 0:
+        ratio = ratio_of(domain, scaling)
+        if ratio is None:
             return cls(None, middle, domain.l2_sensitivity)
-        ratio = domain.half / domain.half.max()
         return cls(ratio, middle, int(np.ceil(np.sqrt((np.rint(domain.top * ratio) ** 2).sum()))) + 1)
 
     def unit(self, domain: Box | Ball) -> Any:
         """The length of a step in the units of the data: one for all columns, or one per column where each has its own."""
-        return domain.step if self.ratio is None else domain.half.max() / domain.top
+        if self.ratio is None:
+            return domain.step
+        return domain.step / self.ratio if is_level(domain).any() else domain.half.max() / domain.top
 
     def measured(self, rows: Any) -> Any:
         """Encoded rows in steps of equal length, from the centre of the domain; as CSR if they are, and have many columns."""

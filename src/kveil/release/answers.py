@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kveil.arrays import Floats
+from kveil.arrays import Bools, Floats
 from kveil.errors import InvalidType, InvalidValue
 from kveil.kernel.grid import Ball, Box
-from kveil.space.euclidean import BLOCK, Centers, Scaling, assign, clip
+from kveil.space.column_box import ColumnBox
+from kveil.space.euclidean import BLOCK, Centers, Scaling, assign, clip, units
 
 
 def labels(rows: Any, centers: Floats, domain: Box | Ball, scaling: Scaling = None) -> NDArray[np.int32]:
@@ -36,7 +37,7 @@ def distances(rows: Any, centers: Floats, domain: Box | Ball, scaling: Scaling =
     """
     found = np.empty((rows.shape[0], len(centers)))
     whole = 2.0 ** np.floor(np.log2(domain.half.max()))  # a power of two costs no precision; without it squares could overflow
-    unit = domain.half if scaling == "bounds" else whole
+    unit = units(domain, scaling) if scaling == "bounds" else whole
     for start in range(0, len(found), BLOCK):
         block = rows[start : start + BLOCK]
         inside = clip(domain, block.toarray() if hasattr(block, "indptr") else block)
@@ -52,11 +53,14 @@ def domain_of(parameters: Mapping[str, Any], n_features: int) -> Box | Ball:
     domain: Box | Ball | None = None
     try:
         if bounds is not None:
-            low, high = bounds
-            domain = Box(_spread(low, n_features), _spread(high, n_features), bits)
+            low, high = (_spread(end, n_features) for end in bounds)
+            is_level, fill = _is_level(parameters, n_features), _fill(parameters)
+            domain = Box(low, high, bits)
+            if is_level.any() or fill is not None:
+                domain = ColumnBox(low, high, bits, is_level, fill)
         elif radius is not None:
             domain = Ball(_spread(0.0 if center is None else center, n_features), float(radius), bits)
-    except (TypeError, ValueError, ArithmeticError):
+    except (TypeError, ValueError, LookupError, ArithmeticError):
         domain = None
     if domain is None:
         raise InvalidValue(
@@ -64,6 +68,24 @@ def domain_of(parameters: Mapping[str, Any], n_features: int) -> Box | Ball:
             "made. Its parameters need bounds, or center and radius, that fit its features."
         )
     return domain
+
+
+def _is_level(parameters: Mapping[str, Any], n_features: int) -> Bools:
+    """Which columns stand for levels of categories."""
+    found = np.zeros(n_features, dtype=np.bool_)
+    for block in parameters.get("categories", ()):
+        found[block["first"] : block["first"] + len(block["levels"])] = True
+    return found
+
+
+def _fill(parameters: Mapping[str, Any]) -> Floats | None:
+    """What missing cells count as, where they were filled with released means."""
+    if parameters.get("missing") != "mean":
+        return None
+    told = parameters["scaled_by"]
+    middle = np.mean(np.array(told["bounds"], dtype=np.float64), axis=0)
+    mean = np.array(told["mean"], dtype=np.float64)  # None, in columns of levels, becomes NaN
+    return np.where(np.isnan(mean), middle, mean)
 
 
 def scaling_of(parameters: Mapping[str, Any]) -> Scaling:
@@ -78,12 +100,26 @@ def _spread(value: ArrayLike, n_features: int) -> Floats:
 
 def rows_of(X: Any, features: Sequence[str] | None, n_features: int) -> Any:
     """X as a float64 array (n, d), or canonical CSR if it is sparse. Frames are reordered by the names of the features."""
-    rows = _from_sparse(X) if hasattr(X, "tocsr") else _from_table(X, features)
+    if hasattr(X, "raw_blocks"):  # a source, which has made its rows ready
+        rows = _from_source(X, features)
+    else:
+        rows = _from_sparse(X) if hasattr(X, "tocsr") else _from_table(X, features)
     if rows.ndim != 2:
         raise InvalidValue("X must have two dimensions, one row a record. Reshape it: X.reshape(-1, 1) for a single feature.")
     if rows.shape[1] != n_features:
         raise InvalidValue(f"X has {rows.shape[1]} columns and this release has {n_features} features. Pass exactly those.")
     return rows
+
+
+def _from_source(X: Any, features: Sequence[str] | None) -> Any:
+    if None not in (X.names, features) and tuple(X.names) != tuple(features or ()):
+        raise InvalidValue("the columns of this source are not those that the release was made with. Read them in that order.")
+    blocks = list(X.raw_blocks())
+    if X.is_sparse:
+        from scipy.sparse import vstack
+
+        return vstack(blocks, format="csr")
+    return np.concatenate([np.empty((0, X.n_columns)), *blocks])
 
 
 def _from_sparse(X: Any) -> Any:

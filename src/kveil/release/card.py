@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from kveil._version import __version__
 from kveil.errors import InvalidValue
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from kveil.release.release import Release
 
 MOST_ROWS, MOST_COLUMNS, MOST_TEXT = 20, 12, 160
+MOST_LEVELS = 3  # of a category, in a line of the table
 
 ERROR = "standard error of a number: the noise in it, in the unit of its column"
 
@@ -110,24 +113,64 @@ def _bounds(release: Release) -> str:
 def _table(release: Release) -> str:
     names = list(column_names(release))
     weight = names.pop() if release.weights is not None else None
+    of_levels = _blocks(release)
+    names = [name for place, name in enumerate(names) if not any(place in block.places for block in of_levels)]
     shown = names[:MOST_COLUMNS]
-    rows = release.centers.reshape(len(release.centers), -1)[:MOST_ROWS, : len(shown)]
-    header = ["", *(escaped(printable(name, 40)) for name in shown)] + ([escaped(weight)] if weight else [])
+    rows = _numbers(release.centers, of_levels)[:MOST_ROWS, : len(shown)]
+    header = ["", *(escaped(printable(name, 40)) for name in shown)] + [escaped(printable(b.column, 40)) for b in of_levels]
+    header += [escaped(weight)] if weight else []
     header += [] if release.names is None else ["name"]
     lines, errors = [_cells(header), _cells(["---:"] * len(header))], release.verdict().column_errors
+    errors = None if errors is None else _numbers(errors, of_levels)
     for place, row in enumerate(rows):
         own = [] if release.weights is None else [f"{release.weights[place]:.4g}"]
         own += [] if release.names is None else [escaped(printable(release.names[place], 40))]
         told = [f"{value:.6g}" if release.n_features else str(value) for value in row]
         if errors is not None:
             told = [f"{value} ± {error:.2g}" for value, error in zip(told, errors[place], strict=False)]
-        lines.append(_cells([str(place), *told, *own]))
+        levels = [_largest(block, release.centers[place]) for block in of_levels]
+        lines.append(_cells([str(place), *told, *levels, *own]))
     more = [
         f"and {left} more {_plural(left, what)}"
         for left, what in ((len(release.centers) - len(rows), "centre"), (len(names) - len(shown), "feature"))
         if left > 0
     ]
     return "\n".join(lines) + ("\n\n" + ", ".join(more) + ": see the table beside this card." if more else "")
+
+
+class _Block(NamedTuple):
+    """The columns of a category: their places, names of levels, and what the column of a row's level holds."""
+
+    column: str
+    levels: list[str]
+    places: range
+    high: float
+
+
+def _blocks(release: Release) -> list[_Block]:
+    """Categories, as the parameters tell them; none if they do not fit the centres."""
+    try:
+        high, told = release.domain().half * 2, release.parameters.get("categories", ())
+        found = [
+            _Block(str(one["column"]), [str(level) for level in one["levels"]],
+                   range(one["first"], one["first"] + len(one["levels"])), float(high[one["first"]]))
+            for one in told
+        ]  # fmt: skip
+    except (InvalidValue, TypeError, LookupError):
+        return []
+    return found if all(block.places.stop <= release.centers.shape[1] for block in found) else []
+
+
+def _numbers(table: Any, blocks: list[_Block]) -> Any:
+    """A table of centres without columns of levels."""
+    return np.delete(table.reshape(len(table), -1), [place for block in blocks for place in block.places], axis=1)
+
+
+def _largest(block: _Block, center: Any) -> str:
+    """The three largest levels of a category in one centre, with their shares."""
+    shares = np.clip(center[block.places.start : block.places.stop] / block.high, 0.0, 1.0)
+    first = np.argsort(-shares, kind="stable")[:MOST_LEVELS]
+    return ", ".join(f"{escaped(printable(block.levels[place], 30))} {shares[place]:.0%}" for place in first.tolist())
 
 
 _ALONE = "none: nobody adds this release to earlier ones"

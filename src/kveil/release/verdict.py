@@ -15,9 +15,10 @@ from scipy.spatial.distance import cdist
 
 from kveil.arrays import Bools, Floats
 from kveil.errors import InvalidValue
+from kveil.kernel.grid import Ball, Box
 from kveil.release.answers import scaling_of
 from kveil.solve.synopsis import Cost, Distances, Step, Synopsis, UniverseSynopsis, mean_cost
-from kveil.space.euclidean import clip
+from kveil.space.euclidean import clip, units
 
 if TYPE_CHECKING:
     from kveil.release.release import Release
@@ -32,6 +33,7 @@ MEDIAN_LITTLE, MEDIAN_APART, MEDIAN_MUCH = 0.3, 3.0, 0.7  # of a k-median: error
 HIDDEN, MOST_HIDDEN = 0.1, 0.5  # of a universe: the share of the demand that noise could hide
 SIGMAS = 2.0  # of an interval
 CURE = "Use fewer centres, a larger epsilon, delta > 0 or narrower bounds."
+OF_CODES = ("lloyd", "mean", "grid", "sample-aggregate")  # their noise is round on the grid of codes: as wide as each column is
 MOST_NAMED = 10
 BLOCK = 1024
 
@@ -110,17 +112,21 @@ class _Noise(NamedTuple):
     errors: Floats | None  # (k,)
     apart: Floats | None  # (k,) deviations to the nearest other centre
     widths: Floats  # (d,) of one unit of distance, in the units of the columns
+    by_column: Floats  # (d,) the error of a column, in its unit, for an error of 1
 
     @classmethod
     def of(cls, release: Release) -> _Noise:
         assert release.n_features is not None
-        widths = np.ones(release.n_features)
-        if scaling_of(release.parameters) == "bounds":
-            widths = np.asarray(release.domain().half, dtype=np.float64)
+        scaling, domain = scaling_of(release.parameters), _domain(release)
+        widths = np.ones(release.n_features) if scaling is None or domain is None else units(domain, scaling)
+        by_column = widths / sqrt(len(widths))
         if release.errors is None:
-            return cls(None, None, widths)
+            return cls(None, None, widths, by_column)
         errors = release.errors / sqrt(np.mean(widths**2))
-        return cls(errors, _apart(release.centers / widths, errors), widths)
+        if release.method["used"] in OF_CODES and domain is not None:
+            half = np.asarray(domain.half)
+            by_column = half * sqrt(np.mean(widths**2)) / sqrt(float((half**2).sum()))
+        return cls(errors, _apart(release.centers / widths, errors), widths, by_column)
 
 
 def _apart(places: Floats, errors: Floats) -> Floats:
@@ -147,8 +153,8 @@ def _of_space(release: Release, noise: _Noise) -> Verdict:
         return Verdict(word, reasons, explained=explained)
     weight = np.ones(len(noise.errors)) if release.weights is None else release.weights
     share = None if cost is None or cost.value <= 0 else float(np.median(noise.errors**2) / cost.value)
-    errors = noise.errors[:, None] * noise.widths / sqrt(len(noise.widths))
-    reach = SIGMAS * _all_errors(release, noise, step)[:, None] * noise.widths / sqrt(len(noise.widths))
+    errors = noise.errors[:, None] * noise.by_column
+    reach = SIGMAS * _all_errors(release, noise, step)[:, None] * noise.by_column
     return Verdict(
         word, reasons, (noise.apart >= TOLD) & (weight > 0), explained, share, errors, release.centers - reach,
         release.centers + reach,
@@ -232,17 +238,19 @@ def _last(release: Release, synopsis: Synopsis | None) -> Step | None:
     j = len(step.counts)
     if step.centers is None or step.moves is None:
         return step if j == len(release.centers) else None
-    reached = step.centers + step.moves
+    reached, domain = step.centers + step.moves, _domain(release)
+    reached = reached if domain is None else clip(domain, reached)
     scale = np.abs(release.centers).max(initial=1.0)
-    is_here = j <= len(release.centers) and np.allclose(_inside(release, reached), release.centers[:j], rtol=0, atol=1e-6 * scale)
+    is_here = j <= len(release.centers) and np.allclose(reached, release.centers[:j], rtol=0, atol=1e-6 * scale)
     return step if is_here else None
 
 
-def _inside(release: Release, points: Floats) -> Floats:
+def _domain(release: Release) -> Box | Ball | None:
+    """None of a release that was made by hand, without a domain."""
     try:
-        return clip(release.domain(), points)
-    except InvalidValue:  # a release made by hand, without a domain
-        return points
+        return release.domain()
+    except InvalidValue:
+        return None
 
 
 def _measures(release: Release, step: Step | None) -> bool:

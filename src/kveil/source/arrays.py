@@ -11,12 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kveil.arrays import Floats
 from kveil.errors import InvalidType, SourceError
 from kveil.source import ids
 from kveil.source import numbers as cells
 from kveil.source.base import RawRows
 from kveil.source.guard import quietly
-from kveil.source.intake import Choice, check_columns, check_dimensions, choose, refuse_complex, refuse_objects, with_ids_of
+from kveil.source.intake import (
+    Choice,
+    check_columns,
+    check_dimensions,
+    check_levels,
+    choose,
+    refuse_complex,
+    refuse_objects,
+    with_ids_of,
+)  # fmt: skip
 from kveil.source.options import Options
 
 
@@ -43,7 +53,18 @@ class ArrayReader:
         features = self.choice.features
         chosen = block if features == tuple(range(block.shape[1])) else block[:, list(features)]
         people = ids.from_array(block[:, self.choice.person], self.choice.id_kind) if with_ids else None
-        yield RawRows(cells.from_array(chosen), people)
+        yield RawRows(_numbers(chosen, self.choice), people)
+
+
+def _numbers(block: NDArray[Any], choice: Choice) -> Floats:
+    values = cells.from_array(block)
+    if not choice.levels:
+        return values
+    columns = [
+        choice.levels[name].of_numbers(column) if name in choice.levels else column
+        for name, column in zip(choice.features, values.T, strict=True)
+    ]
+    return np.column_stack(columns)
 
 
 def row_ranges(n_rows: int, rows: int) -> list[tuple[int, int]]:
@@ -106,6 +127,7 @@ def check_array(ndim: int, width: Sequence[int], dtype: np.dtype[Any], options: 
     check_dimensions(ndim)
     check_columns(width[0])
     choice = choose(range(width[0]), options)
+    check_levels(choice, dict.fromkeys(choice.levels, f"{dtype}"))
     if choice.person is None:
         return choice
     return with_ids_of(choice, ids.kind_of_number(dtype) if dtype.kind in "biuf" else None, str(dtype))

@@ -60,6 +60,29 @@ class Source(Protocol):
     def raw_blocks(self) -> Iterator[Any]: ...
 
 
+class Block(NamedTuple):
+    """Columns that stand for the levels of one category, side by side: `high` in that of a row's level, 0 in the others."""
+
+    column: str
+    levels: tuple[str, ...]
+    first: int  # of its columns in the source
+    high: float
+
+    @property
+    def stop(self) -> int:
+        return self.first + len(self.levels)
+
+
+def blocks_of(source: Any) -> tuple[Block, ...]:
+    """The columns of a source that stand for levels of categories; none if it knows of none."""
+    return getattr(source, "blocks", ())
+
+
+def missing_of(source: Any) -> Any:
+    """What becomes of the missing cells of a source, as `read` was told."""
+    return getattr(source, "missing", "middle")
+
+
 class RawRows(NamedTuple):
     """A block of rows as floats, dense or sparse, and the ids of the people behind them if they were asked for."""
 
@@ -88,6 +111,11 @@ def check_before_reading(source: Source, grid: Encoding, is_sparse: bool) -> Non
         raise InvalidValue(
             f"the domain has {grid.n_columns} feature(s) and the data has {source.n_columns}. Bounds are one pair a feature: "
             "pass as many as there are columns, or choose columns=[...]."
+        )
+    if missing_of(source) == "mean" and not getattr(grid, "fills", False):
+        raise InvalidValue(
+            'missing="mean" fills cells with means that were released, so it needs scaling="private", which releases some. Use '
+            'missing="drop", or public values by column.'
         )
     check_sums(grid, source.max_rows)
     check_products()

@@ -42,6 +42,11 @@ def id_kind(column: Any) -> str | None:
     return ids.TEXT if column.dtype in (nw.String, nw.Categorical, nw.Enum) else None
 
 
+def text_refusal(column: Any) -> str | None:
+    """Why a column cannot hold levels that are text: its type, or None if it may hold text."""
+    return None if id_kind(column) == ids.TEXT or _is_missing(column) else type_name(column)
+
+
 def type_name(column: Any) -> str:
     dtype = column.dtype
     return str(column.to_native().dtype) if dtype == nw.Unknown and column.implementation.is_pandas_like() else str(dtype)

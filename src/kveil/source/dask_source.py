@@ -28,6 +28,8 @@ from kveil.source.guard import quietly
 from kveil.source.intake import Choice, check_dimensions, refuse_objects
 from kveil.source.options import Options
 from kveil.source.people import Fingerprints, kept_rows, matching_rows, row_hashes
+from kveil.source.prepare import Plan
+from kveil.source.prepare import plan as planned
 from kveil.source.threads import one_blas_thread
 
 _RETRIES = 5  # of a task that failed; losing a worker does not count as failing
@@ -44,10 +46,11 @@ class DaskSource:
     """A `Source` over the partitions of a Dask collection. `open_part` makes a reader of a computed partition."""
 
     def __init__(self, parts: Sequence[Any], open_part: Callable[[Any], Reader], choice: Choice, options: Options) -> None:
-        self.names, self.n_columns = choice.names, len(choice.features)
-        self.unit, self.max_rows, self.is_sparse = options.unit, options.max_rows, False
+        plan = planned(choice, options)
+        self.names, self.n_columns, self.blocks, self.missing = plan.names, plan.n_columns, plan.blocks, options.missing
+        self.unit, self.max_rows, self.is_sparse = options.unit, options.most_rows, False
         self._parts = parts
-        self._open_part = open_part
+        self._open_part = partial(_prepared_part, plan, open_part) if plan.preparation.is_needed else open_part
         self._block_rows = options.block_rows(self.n_columns)
         self._bounding = Lock()
 
@@ -179,6 +182,10 @@ def _open_frame(data: Any, options: Options) -> DaskSource:
     choice = check_frame(data._meta, options, may_look=False)
     wanted = [*choice.features, *([] if choice.person is None else [choice.person])]
     return DaskSource(data[wanted].to_delayed(), partial(_frame_part, choice), choice, options)
+
+
+def _prepared_part(plan: Plan, open_part: Callable[[Any], Reader], part: Any) -> Reader:
+    return plan.wrap(open_part(part))
 
 
 def _array_part(choice: Choice, part: Any) -> Reader:

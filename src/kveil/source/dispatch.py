@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from scipy.sparse import issparse
 
@@ -13,13 +13,22 @@ from kveil.errors import InvalidType, InvalidValue, SourceError
 from kveil.source.arrays import open_array, open_npy, open_npz
 from kveil.source.base import Reader, Source
 from kveil.source.frames import is_frame, open_frame
+from kveil.source.intake import Choice
 from kveil.source.local import LocalSource
 from kveil.source.options import DEFAULT_MAX_ROWS, DEFAULT_MEMORY, Options, check_options
 from kveil.source.parquet import open_parquet
+from kveil.source.prepare import plan as planned
 from kveil.source.sparse import open_sparse
 from kveil.source.text import open_csv
 
-_FILES: dict[str, Callable[[Path, Options], Reader]] = {
+
+class OfColumns(Reader, Protocol):
+    """A reader of chosen columns."""
+
+    choice: Choice
+
+
+_FILES: dict[str, Callable[[Path, Options], OfColumns]] = {
     ".csv": open_csv,
     ".npy": open_npy,
     ".npz": open_npz,
@@ -36,6 +45,10 @@ def read(
     max_rows_per_person: int = 1,
     memory: Any = DEFAULT_MEMORY,
     max_rows: int = DEFAULT_MAX_ROWS,
+    categories: Mapping[Any, Sequence[Any]] | None = None,
+    category_weight: float = 1.0,
+    missing: str | Mapping[Any, Any] = "middle",
+    weight: Any = None,
 ) -> Source:
     """A source of rows, from an array, a sparse matrix, a data frame, a file, or a Dask collection.
 
@@ -49,24 +62,42 @@ def read(
     memory: a limit for the blocks of rows in work and those kept between passes, such as "256MB". Tables that are in memory
         already, and the array of a .npz file, are not counted.
     max_rows: a public bound on the number of rows, from which overflow is ruled out; rows are never counted.
+    categories: {column: (level, ...)}, public levels of columns of text, or of numbers. Such a column becomes one per level,
+        called "sex=female", and two levels are `category_weight` apart, which no scaling changes. What is no level is the middle
+        of all of them, and so is an empty cell unless `missing` says otherwise. Bounds are for the columns of numbers alone.
+        Levels read off the rows are not public: give those that the column can hold. docs/categories.md
+    missing: what becomes of a cell that is missing, infinite, or text in a column of numbers: "middle" (its row counts as the
+        middle of the bounds), "drop" (its row is left out), {column: public value or level} (it is filled, cells of other
+        columns as with "middle"), or "mean" (it is filled with a released mean; needs scaling="private"). Row by row, so free.
+    weight: the column of weights of rows: a row of weight 3 is three equal rows. Weights are rounded down; a missing one, or one
+        below 1, leaves the row out. It needs `person`, and all that a person's rows weigh together is at most
+        `max_rows_per_person`.
 
     >>> source = read([[0.0, 1.0], [2.0, 3.0]], columns=[1])
     >>> source.n_columns
     1
+
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"age": [31.0, None], "sex": ["female", "male"]})
+    >>> read(table, categories={"sex": ("female", "male")}, missing={"age": 40}).names
+    ('age', 'sex=female', 'sex=male')
     """
     if isinstance(data, Source):
-        if (columns, person, max_rows_per_person, memory, max_rows) != (None, None, 1, DEFAULT_MEMORY, DEFAULT_MAX_ROWS):
+        given = (columns, person, max_rows_per_person, memory, max_rows, categories, category_weight, missing, weight)
+        if given != (None, None, 1, DEFAULT_MEMORY, DEFAULT_MAX_ROWS, None, 1.0, "middle", None):
             raise InvalidValue("this is a source already, and its options were fixed when it was made. Pass the data itself.")
         return data
-    options = check_options(columns, person, max_rows_per_person, memory, max_rows)
+    options = check_options(columns, person, max_rows_per_person, memory, max_rows, categories, category_weight, missing, weight)
     if type(data).__module__.split(".")[0] in _DASK:
         from kveil.source.dask_source import open_dask
 
         return open_dask(data, options)
-    return LocalSource(_open(data, options), options)
+    reader = _open(data, options)
+    plan = planned(reader.choice, options)
+    return LocalSource(plan.wrap(reader), options, plan.blocks)
 
 
-def _open(data: Any, options: Options) -> Reader:
+def _open(data: Any, options: Options) -> OfColumns:
     if isinstance(data, str | os.PathLike):
         return _open_path(Path(data), options)
     if issparse(data):
@@ -81,7 +112,7 @@ def _open(data: Any, options: Options) -> Reader:
     )
 
 
-def _open_path(path: Path, options: Options) -> Reader:
+def _open_path(path: Path, options: Options) -> OfColumns:
     if not path.exists():
         raise SourceError(f"there is no file {path}. Pass the path of a .csv, .npy, .npz or .parquet file, or the rows.")
     open_file = open_parquet if path.is_dir() else _FILES.get(path.suffix.lower())

@@ -9,12 +9,14 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
+from kveil.arrays import Floats
 from kveil.errors import InvalidType
-from kveil.source import columns
+from kveil.source import columns, ids
 from kveil.source.arrays import row_ranges
 from kveil.source.base import RawRows
 from kveil.source.guard import quietly
-from kveil.source.intake import Choice, check_columns, check_dimensions, check_types, choose, with_ids_of
+from kveil.source.intake import Choice, check_columns, check_dimensions, check_levels, check_types, choose, with_ids_of
+from kveil.source.levels import Levels
 from kveil.source.options import Options
 
 
@@ -36,8 +38,16 @@ class FrameReader:
         piece = self._frame[part[0] : part[1]]
         values = np.empty((len(piece), self.n_columns), order="F")
         for place, name in enumerate(self.choice.features):
-            values[:, place] = columns.floats(piece.get_column(name))
+            values[:, place] = _numbers(piece.get_column(name), self.choice.levels.get(name))
         yield RawRows(values, columns.exact_ids(piece.get_column(self.choice.person), self.choice.id_kind) if with_ids else None)
+
+
+def _numbers(column: Any, levels: Levels | None) -> Floats:
+    if levels is None:
+        return columns.floats(column)
+    if levels.are_text:
+        return levels.of_text(columns.exact_ids(column, ids.TEXT))
+    return levels.of_numbers(columns.floats(column))
 
 
 def is_frame(data: Any) -> bool:
@@ -64,7 +74,9 @@ def check_frame(data: Any, options: Options, *, may_look: bool = True) -> Choice
     frame = quietly(lambda: nw.from_native(data, eager_only=True), complaint)
     check_columns(len(frame.columns))
     choice = choose(frame.columns, options)
-    check_types({name: columns.refusal(frame.get_column(name), may_look) for name in choice.features})
+    texts = [name for name, levels in choice.levels.items() if levels.are_text]
+    check_types({name: columns.refusal(frame.get_column(name), may_look) for name in choice.features if name not in texts})
+    check_levels(choice, {name: columns.text_refusal(frame.get_column(name)) for name in texts})
     if choice.person is None:
         return choice
     people = frame.get_column(choice.person)

@@ -10,7 +10,10 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from kveil.errors import InvalidType, InvalidValue, SourceError
+from kveil.source.levels import Levels
 from kveil.source.options import Options
+
+NO_LEVELS: dict[Any, Levels] = {}
 
 
 class Choice(NamedTuple):
@@ -19,6 +22,7 @@ class Choice(NamedTuple):
     features: tuple[Any, ...]
     person: Any = None
     id_kind: str = ""  # one of those in ids.py, fixed by the schema, if there is a person
+    levels: Mapping[Any, Levels] = NO_LEVELS  # of the features that are categories
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -32,16 +36,25 @@ def choose(available: Sequence[Hashable], options: Options) -> Choice:
         raise SourceError(f"the table has more than one column called {_listed(twice)}. Rename them, so that a name means one.")
     wanted = options.columns
     if wanted is None:
-        wanted = tuple(name for name in available if name != options.person)
-    unknown = [name for name in (*wanted, *(() if options.person is None else (options.person,))) if name not in available]
+        wanted = tuple(name for name in available if name not in (options.person, options.weight))
+    others = tuple(name for name in (options.person, options.weight) if name is not None)
+    unknown = [name for name in (*wanted, *others, *options.categories) if name not in available]
     if unknown:
         raise SourceError(f"there is no column {_listed(unknown)}. The columns are {_listed(available)}.")
     if len(set(wanted)) < len(wanted):
         raise SourceError(f"columns names a column more than once. The columns are {_listed(available)}.")
     if options.person is not None and options.person in wanted:
         raise SourceError(f"{_listed([options.person])} holds ids of people and cannot be a feature too. Take it out of columns.")
+    if options.weight is not None and options.weight in (*wanted, options.person):
+        raise SourceError(f"{_listed([options.weight])} holds weights of rows and cannot be anything else too.")
+    unused = [name for name in options.categories if name not in wanted]
+    if unused:
+        raise SourceError(
+            f"categories has levels of {_listed(unused)}, which is not in use. Name it in columns, or leave it out."
+        )
     check_columns(len(wanted))
-    return Choice(tuple(wanted), options.person)
+    read = wanted if options.weight is None else (*wanted, options.weight)  # a weight comes last, and is no feature
+    return Choice(tuple(read), options.person, levels=dict(options.categories))
 
 
 def check_columns(n_columns: int) -> None:
@@ -70,6 +83,16 @@ def check_types(kinds: Mapping[Any, str | None]) -> None:
     if bad:
         which = ", ".join(f"{_quoted(name)} ({kind})" for name, kind in list(bad.items())[:20])
         raise SourceError(f"these columns do not hold numbers: {which}. Drop them, or name the numeric ones with columns=[...].")
+
+
+def check_levels(choice: Choice, texts: Mapping[Any, str | None]) -> None:
+    """Refuse columns of categories whose type cannot hold their levels; `texts` tells the type where it holds no text."""
+    for name, kind in texts.items():
+        if choice.levels[name].are_text and kind is not None:
+            raise SourceError(
+                f"the levels of {_quoted(name)} are text, and the column is of type {kind}. Give its levels as numbers, or "
+                "convert the column to text."
+            )
 
 
 def with_ids_of(choice: Choice, kind: str | None, type_name: str) -> Choice:

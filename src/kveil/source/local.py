@@ -10,7 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kveil.source.base import Combine, Encoding, IntArrays, Kernel, Reader, add, check_before_reading, encode, merge, no_codes
+from kveil.source.base import (
+    Block,
+    Combine,
+    Encoding,
+    IntArrays,
+    Kernel,
+    Reader,
+    add,
+    check_before_reading,
+    encode,
+    merge,
+    no_codes,
+)  # fmt: skip
 from kveil.source.cache import Cache, Filling
 from kveil.source.guard import each_quietly, quietly
 from kveil.source.options import Options
@@ -21,10 +33,10 @@ from kveil.source.threads import run
 class LocalSource:
     """A `Source` over a `Reader`. Rows are first read by `map_reduce`: by then the budget has been reserved."""
 
-    def __init__(self, reader: Reader, options: Options) -> None:
+    def __init__(self, reader: Reader, options: Options, blocks: tuple[Block, ...] = ()) -> None:
         self.names, self.n_columns = reader.names, reader.n_columns
-        self.unit, self.max_rows = options.unit, options.max_rows
-        self.is_sparse = reader.is_sparse
+        self.unit, self.max_rows = options.unit, options.most_rows
+        self.is_sparse, self.blocks, self.missing = reader.is_sparse, blocks, options.missing
         self._reader = reader
         self._block_rows = options.block_rows(reader.width)
         self._cache = Cache(options.memory // 2)

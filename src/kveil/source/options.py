@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
 from numbers import Integral, Real
 from typing import Any
 
 from kveil.errors import InvalidType, InvalidValue
 from kveil.kernel.loss import PrivacyUnit
+from kveil.source.levels import Levels, check_categories, check_weight
 from kveil.source.threads import n_threads
 
 DEFAULT_MEMORY = "256MB"
 DEFAULT_MAX_ROWS = 2**40
+
+Missing = str | Mapping[Hashable, Any]
 
 LARGEST_BLOCK = 65_536  # rows
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
@@ -28,6 +32,15 @@ class Options:
     max_rows_per_person: int = 1
     memory: int = 256 * 10**6
     max_rows: int = DEFAULT_MAX_ROWS
+    categories: Mapping[Hashable, Levels] = field(default_factory=dict)
+    category_weight: float = 1.0
+    missing: Missing = "middle"
+    weight: Hashable | None = None
+
+    @property
+    def most_rows(self) -> int:
+        """How many rows there can be to add up: a row with a weight counts as often as a person's rows may."""
+        return self.max_rows * (1 if self.weight is None else self.max_rows_per_person)
 
     @property
     def unit(self) -> PrivacyUnit:
@@ -46,7 +59,10 @@ class Options:
         return max(1, min(LARGEST_BLOCK, by_memory, by_cache))
 
 
-def check_options(columns: Any, person: Any, max_rows_per_person: Any, memory: Any, max_rows: Any) -> Options:
+def check_options(
+    columns: Any, person: Any, max_rows_per_person: Any, memory: Any, max_rows: Any, categories: Any = None,
+    category_weight: Any = 1.0, missing: Any = "middle", weight: Any = None,
+) -> Options:  # fmt: skip
     """The options as `Options`, or an error that says which one is wrong."""
     m = _whole("max_rows_per_person", max_rows_per_person)
     if person is None and m != 1:
@@ -54,7 +70,31 @@ def check_options(columns: Any, person: Any, max_rows_per_person: Any, memory: A
             'max_rows_per_person bounds what one person contributes, so it needs person="the column of ids". Without it '
             "every record is protected on its own."
         )
-    return Options(_columns(columns), _person(person), m, parse_memory(memory), _whole("max_rows", max_rows))
+    if weight is not None and person is None:
+        raise InvalidValue(
+            'weight repeats rows, so a record would count more than once. Pass person="the column of ids", and '
+            "max_rows_per_person: then all that a person's rows weigh together is bounded by it."
+        )
+    return Options(
+        _columns(columns), _label_of("person", person), m, parse_memory(memory), _whole("max_rows", max_rows),
+        check_categories(categories), check_weight(category_weight), check_missing(missing), _label_of("weight", weight),
+    )  # fmt: skip
+
+
+def check_missing(missing: Any) -> Missing:
+    """What becomes of missing cells: a word, or public values by column."""
+    if isinstance(missing, Mapping):
+        bad = [column for column, value in missing.items() if not (isinstance(value, str) or _is_finite(value))]
+        if bad:
+            raise InvalidValue(f"missing must give a finite number, or a level, for each column. Look at {bad[0]!r}.")
+        return dict(missing)
+    if not isinstance(missing, str) or missing not in ("middle", "drop", "mean"):
+        raise InvalidValue('missing must be "middle", "drop", "mean" or public values by column, {column: value}.')
+    return missing
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)
 
 
 def parse_memory(memory: Any) -> int:
@@ -79,10 +119,11 @@ def _columns(columns: Any) -> tuple[Hashable, ...] | None:
     return tuple(name if isinstance(name, str) else int(name) for name in columns)
 
 
-def _person(person: Any) -> Hashable | None:
-    if person is not None and not _is_label(person):
-        raise InvalidType("person must be the name of the column of ids, or its number for arrays.")
-    return person if person is None or isinstance(person, str) else int(person)
+def _label_of(option: str, name: Any) -> Hashable | None:
+    if name is not None and not _is_label(name):
+        holds = "ids" if option == "person" else "weights"
+        raise InvalidType(f"{option} must be the name of the column of {holds}, or its number for arrays.")
+    return name if name is None or isinstance(name, str) else int(name)
 
 
 def _is_label(name: Any) -> bool:

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kveil.arrays import Floats
 from kveil.errors import SourceError
 from kveil.source import ids
 from kveil.source import numbers as cells
 from kveil.source.base import RawRows
 from kveil.source.guard import each_quietly, quietly
-from kveil.source.intake import Choice, check_columns, check_types, choose, with_ids_of
+from kveil.source.intake import Choice, check_columns, check_levels, check_types, choose, with_ids_of
+from kveil.source.levels import Levels
 from kveil.source.options import Options
 
 _INDEX = ("__index_level_", "__null_dask_index__")  # the index of a frame, which pandas and Dask store as a column
@@ -47,7 +49,7 @@ class ParquetReader:
     def _rows(self, batch: Any, with_ids: bool) -> RawRows:
         values = np.empty((batch.num_rows, self.n_columns), order="F")
         for place, name in enumerate(self.choice.features):
-            values[:, place] = cells.from_arrow(batch.column(name))
+            values[:, place] = _numbers(batch.column(name), self.choice.levels.get(name))
         return RawRows(values, ids.from_arrow(batch.column(self.choice.person), self.choice.id_kind) if with_ids else None)
 
 
@@ -91,12 +93,28 @@ def _check_schemas(schemas: Sequence[Any], options: Options) -> Choice:
     check_columns(len(names))
     choice = choose(names, options)
     for schema in schemas:
-        check_types({name: _refusal(schema.field(name).type) for name in choice.features})
+        held = {name: schema.field(name).type for name in choice.features}
+        check_types({name: _refusal(kind) for name, kind in held.items() if not _is_text(name, choice)})
+        check_levels(choice, {name: _text_refusal(held[name]) for name in choice.levels})
     if choice.person is None:
         return choice
     types = [schema.field(choice.person).type for schema in schemas]
     kinds = {ids.kind_of_arrow(type_) for type_ in types}
     return with_ids_of(choice, kinds.pop() if len(kinds) == 1 else None, " or ".join(sorted(set(map(str, types)))))
+
+
+def _numbers(column: Any, levels: Levels | None) -> Floats:
+    if levels is None:
+        return cells.from_arrow(column)
+    return levels.of_text(ids.from_arrow(column, ids.TEXT)) if levels.are_text else levels.of_numbers(cells.from_arrow(column))
+
+
+def _is_text(name: Any, choice: Choice) -> bool:
+    return name in choice.levels and choice.levels[name].are_text
+
+
+def _text_refusal(kind: Any) -> str | None:
+    return None if ids.kind_of_arrow(kind) == ids.TEXT or pa.types.is_null(kind) else str(kind)
 
 
 def _refusal(kind: Any) -> str | None:

@@ -57,6 +57,11 @@ def open_sparse(matrix: Any, options: Options) -> SparseReader:
             "person is not supported for sparse rows: an id has no place among their columns. Pass a dense table, or make one "
             "row of each person's beforehand and protect records."
         )
+    if options.categories or options.weight is not None or options.missing != "middle":
+        raise SourceError(
+            "categories, weight and missing are for dense tables: a sparse row has no cell of its own for every column. Prepare "
+            "sparse rows beforehand, each by itself."
+        )
     if matrix.dtype.kind == "O":
         refuse_objects("a sparse")
     if matrix.format == "csc":  # turning it into rows would read and write wherever its indices point

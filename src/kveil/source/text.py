@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.compute as pc
 
+from kveil.arrays import Floats
 from kveil.errors import SourceError
 from kveil.source import ids
 from kveil.source import numbers as cells
 from kveil.source.base import RawRows
 from kveil.source.guard import quietly
 from kveil.source.intake import Choice, choose
+from kveil.source.levels import Levels
 from kveil.source.lines import LONGEST_LINE, split_cells, split_quoted
 from kveil.source.options import Options
 
@@ -52,8 +54,8 @@ class CsvReader:
         wanted = [*self.choice.features, *([self.choice.person] if with_ids else [])]
         columns = _columns(self._layout, part, wanted)
         values = np.empty((len(columns[0]), self.n_columns), order="F")
-        for place in range(self.n_columns):
-            values[:, place] = cells.from_text(columns[place])
+        for place, name in enumerate(self.choice.features):
+            values[:, place] = _numbers(columns[place], self.choice.levels.get(name))
         people = _ids(columns[-1]) if with_ids else None
         for start in range(0, len(values), rows):
             yield RawRows(values[start : start + rows], None if people is None else people.slice(start, rows))
@@ -128,7 +130,13 @@ def _line_end(text: bytes, start: int) -> int:
     return min(ends, default=-1)
 
 
+def _numbers(column: Any, levels: Levels | None) -> Floats:
+    if levels is None:
+        return cells.from_text(column)
+    return levels.of_text(_ids(column)) if levels.are_text else levels.of_numbers(cells.from_text(column))
+
+
 def _ids(column: Any) -> Any:
-    """Ids as they are written, blanks around them removed; an empty one is missing."""
+    """Ids, or levels, as they are written, blanks around them removed; an empty one is missing."""
     trimmed = pc.ascii_trim_whitespace(column)
     return ids.from_arrow(pc.if_else(pc.equal(trimmed, ""), None, trimmed), ids.TEXT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -30,14 +30,19 @@ FORMS = (
 class Bounds:
     """Public bounds that can be read in one way only: low and high, each one number, or one per column.
 
-    Accepted wherever bounds are. Plain values are too; `lows_and_highs` says how they are read.
+    Accepted wherever bounds are. Plain values are too; `lows_and_highs` says how they are read. With `names` they are bounds of
+    these columns, in any order, and a table with other columns is refused. `find_bounds` returns such bounds.
 
     >>> Bounds.by_column([(18, 90), (20, 1000)])
     Bounds(low=(18.0, 20.0), high=(90.0, 1000.0))
+    >>> found = Bounds.by_column([(18, 90), (20, 1000)], names=("age", "income"))
+    >>> found["income"], lows_and_highs(found, 2, ("income", "age"))[0]
+    ((20.0, 1000.0), array([20., 18.]))
     """
 
     low: Any
     high: Any
+    names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
@@ -45,14 +50,36 @@ class Bounds:
             if numbers.ndim > 1:
                 raise InvalidValue(f"{name} must be one number, or one per column. For pairs use kveil.Bounds.by_column.")
             object.__setattr__(self, name, float(numbers) if numbers.ndim == 0 else tuple(numbers.tolist()))
+        if self.names is not None:
+            names = (self.names,) if isinstance(self.names, str) else tuple(self.names)
+            sizes = [len(end) for end in (self.low, self.high) if isinstance(end, tuple)]
+            if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names) or sizes != [len(names)] * 2:
+                raise InvalidValue("names must be different texts, one for each low and each high.")
+            object.__setattr__(self, "names", names)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Low, then high: `low, high = bounds`."""
+        return iter((self.low, self.high))
+
+    def __getitem__(self, name: str) -> tuple[float, float]:
+        """Low and high of a column, by its name."""
+        if self.names is None or name not in self.names:
+            raise KeyError(name)
+        place = self.names.index(name)
+        return self.low[place], self.high[place]
+
+    def __repr__(self) -> str:
+        names = "" if self.names is None else f", names={self.names!r}"
+        return f"Bounds(low={self.low!r}, high={self.high!r}{names})"
 
     @classmethod
-    def by_column(cls, pairs: Iterable[Any]) -> Bounds:
-        """Bounds from one pair (low, high) per column."""
+    def by_column(cls, pairs: Iterable[Any], names: tuple[str, ...] | None = None) -> Bounds:
+        """Bounds from one pair (low, high) per column, which may have names."""
         found = [numbers_of("bounds", pair) for pair in pairs]
         if not found or any(pair.shape != (2,) for pair in found):
             raise InvalidValue("Bounds.by_column takes one pair (low, high) per column, such as [(18, 90), (20, 1000)].")
-        return cls(*np.transpose(found))
+        low, high = np.transpose(found)
+        return cls(low, high, names)
 
 
 BoundsLike = Bounds | Mapping[str, tuple[float, float]] | Sequence[Any] | NDArray[Any]
@@ -71,6 +98,8 @@ def lows_and_highs(bounds: Any, n_features: int, names: Names = None) -> tuple[F
     >>> lows_and_highs(([-8, 49.5], [2, 61]), 2)
     (array([-8. , 49.5]), array([ 2., 61.]))
     """
+    if isinstance(bounds, Bounds) and bounds.names is not None:
+        bounds = {name: bounds[name] for name in bounds.names}
     if isinstance(bounds, Mapping):
         bounds = _by_name(bounds, names)
     low, high = (bounds.low, bounds.high) if isinstance(bounds, Bounds) else _ends(bounds, n_features, names)
@@ -81,6 +110,11 @@ def lows_and_highs(bounds: Any, n_features: int, names: Names = None) -> tuple[F
         read = " A list of tuples is one pair per column, a tuple of lists is (lows, highs)." if n_features == 2 else ""
         raise InvalidValue(f"bounds must be finite, with low < high: {where}. Take them from public knowledge.{read}")
     return low, high
+
+
+def names_of(bounds: Any) -> Names:
+    """The columns that bounds name, if they do."""
+    return tuple(bounds) if isinstance(bounds, Mapping) else bounds.names if isinstance(bounds, Bounds) else None
 
 
 def domain_width(bounds: Any, center: Any) -> int | None:

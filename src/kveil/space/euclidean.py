@@ -18,6 +18,7 @@ from kveil.arrays import Floats
 from kveil.errors import InvalidValue
 from kveil.kernel.grid import Ball, Box
 from kveil.space import _kernels
+from kveil.space.column_box import is_level
 
 Domain = Box | Ball
 Scaling = Literal["bounds"] | None
@@ -38,10 +39,25 @@ class Centers:
 
     @classmethod
     def of(cls, centers: Floats, domain: Domain, scaling: Scaling = None) -> Centers:
-        ratio = None
-        if scaling is None and np.ptp(domain.half) > 0:
-            ratio = domain.half / domain.half.max()
+        ratio = ratio_of(domain, scaling)
         return cls(_measured(domain.encode(centers).astype(np.float64), ratio), ratio)
+
+
+def units(domain: Domain, scaling: Scaling) -> Floats:
+    """What 1 of the distance is in every column, in the units of the data: 1 of them, or with scaling half the width of the
+    bounds. A column of a level keeps its own: its width is a length."""
+    return np.ones(domain.n_columns) if scaling is None else np.where(is_level(domain), 1.0, domain.half)
+
+
+def step_length(domain: Domain, scaling: Scaling) -> float:
+    """The length of a step, in the units that distances have."""
+    return float((domain.half / units(domain, scaling)).max() / domain.top)
+
+
+def ratio_of(domain: Domain, scaling: Scaling) -> Floats | None:
+    """How long a step of every column is, as a share of the longest; None if all are alike."""
+    lengths = domain.half / units(domain, scaling)
+    return None if np.ptp(lengths) == 0 else lengths / lengths.max()
 
 
 def assign(rows: Any, centers: Centers) -> NDArray[np.int32]:
