@@ -135,7 +135,7 @@ def test_one_round_in_many_columns_gives_the_mean_of_every_cluster(d):
 
 def test_one_round_in_many_columns_clusters_cells_by_their_people():
     """Two near places of many people and a far one of few: two centres part the near ones, as the cost with weights asks."""
-    places, sizes = np.array([[-0.45, 0.0], [0.35, 0.1], [0.9, -0.3]]) @ WIDE[:2], [9_000, 7_000, 400]
+    places, sizes = np.array([[-0.3, 0.0], [0.2, 0.1], [0.95, -0.3]]) @ WIDE[:2], [9_000, 7_000, 400]
     first, outcome = played(Lma(Terms(sum(sizes), 2, 7, Fraction(4)), b"wide"), Exact(places, sizes), 1)
     assert len(set(first.queries[-1].maps[0].cells(places, 4).tolist())) == 3
     order = outcome.counts.argsort()
