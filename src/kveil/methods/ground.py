@@ -38,6 +38,11 @@ class Ground:
         """Of a step, in the units of the columns: one for all, or one per column where each has its own."""
         return self.whole.unit(self.task.domain)
 
+    @property
+    def widths(self) -> Any:
+        """What counts as 1 in every column, in its own unit: half-widths of the bounds where columns are scaled, else 1."""
+        return self.task.domain.half if self.task.scaling == "bounds" else 1.0
+
     def positions(self, points: Floats) -> Floats:
         """Points, in steps from the centre of the domain, in the units of the columns."""
         return np.asarray(self.task.domain.center + points * self.unit)

@@ -40,12 +40,13 @@ class Task:
     max_rows: int = 2**40  # public; rules out overflow
     is_sparse: bool = False  # whether rows come as SciPy sparse ones
     is_zcdp: bool = False  # the ledger adds zCDP, where pure noise would cost much more than Gaussian
+    k_range: tuple[int, int] | None = None  # "auto": between these, by released values; n_clusters is then the larger one
 
     def public(self) -> dict[str, Any]:
         """What a reader of the release needs to use it: everything here was known before the data."""
         start = {} if isinstance(self.init, str) and self.init == "auto" else {"init": np.asarray(self.init).tolist()}
         return {
-            "n_clusters": self.n_clusters,
+            **({"n_clusters": self.n_clusters} if self.k_range is None else {"n_clusters": "auto", "k_range": self.k_range}),
             "epsilon": "inf" if self.epsilon is None else float(self.epsilon),
             "delta": float(self.delta),
             **public_domain(self.domain),
