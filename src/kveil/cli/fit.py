@@ -70,9 +70,7 @@ def fit(
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="folder for the release; must not exist")],
-    k: Annotated[
-        str, typer.Option("--k", "-k", help="number of clusters, or auto: by noisy counts", metavar="K|auto")
-    ] = "8",
+    k: Annotated[str, typer.Option("--k", "-k", help="number of clusters, or auto: by noisy counts", metavar="K|auto")] = "8",
     k_range: Annotated[str | None, typer.Option(help="with -k auto: LOW,HIGH, default 2,20")] = None,
     epsilon: Annotated[float, typer.Option(help="privacy loss; smaller is more private")] = 1.0,
     delta: Annotated[float, typer.Option(help="0 for a pure guarantee")] = 0.0,

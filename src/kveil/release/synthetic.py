@@ -9,10 +9,10 @@ import numpy as np
 from kveil.arrays import Floats
 from kveil.errors import InvalidValue
 from kveil.kernel.grid import Box
-from kveil.release.kept import Kept, fitted, generator, kept
+from kveil.release.kept import Kept, fitted, generator, has_points, kept
 from kveil.solve.again import shifted
 from kveil.solve.cloud import cloud
-from kveil.solve.synopsis import mean_cost
+from kveil.solve.synopsis import Synopsis, mean_cost
 from kveil.space.euclidean import clip
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def density(release: Release, bins: int = 32) -> Floats:
     if d is None or d > 2:
         raise InvalidValue("density is a map of one or two features. Use sample(n) for more, and look at two of its columns.")
     _check_whole("bins", bins, int(MOST_NUMBERS ** (1 / d)))
-    low, high = _box(release)
+    low, high = extent(release)
     has_rows = shown.synopsis.kept & (shown.synopsis.counts > 0)
     points, half, weights = (part[has_rows] for part in (shown.synopsis.points, shown.synopsis.half, shown.synopsis.counts))
     edges = np.linspace(low, high, int(bins) + 1)  # (bins + 1, d)
@@ -78,7 +78,15 @@ def _overlap(middles: Floats, half: Floats, edges: Floats) -> Floats:
     return np.where(width > 0, np.diff(below, axis=1) / np.where(width > 0, width, 1.0), alone)
 
 
-def _box(release: Release) -> tuple[Floats, Floats]:
+def has_density(release: Release) -> bool:
+    """Whether there is a map of this release to draw: of one or two features, with a domain and cells."""
+    if release.n_features not in (1, 2) or not isinstance(release.synopsis, Synopsis):
+        return False
+    return has_points(release.synopsis) and any(name in release.parameters for name in ("bounds", "radius"))
+
+
+def extent(release: Release) -> tuple[Floats, Floats]:
+    """The lowest and the highest value of every feature, by the public domain."""
     domain = release.domain()
     return (domain.lower, domain.upper) if isinstance(domain, Box) else (domain.center - domain.half, domain.center + domain.half)
 
