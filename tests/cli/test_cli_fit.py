@@ -57,7 +57,12 @@ def test_a_fit_says_what_it_saved_and_ends_with_the_guarantee(kveil, csv, tmp_pa
     assert (
         outcome.out == f"3 centres of 2 feature(s) by tree saved at {tmp_path / 'out'}. {alone}\n{note}\n\n{release.guarantee}\n"
     )
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["card.md", "centers.parquet", "release.json"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "card.md",
+        "centers.parquet",
+        "release.json",
+        "synopsis.npz",
+    ]
 
 
 def test_json_is_one_object_that_matches_the_saved_release(kveil, csv, tmp_path):
@@ -227,7 +232,12 @@ def test_force_replaces_an_older_release(fitted, kveil, csv, tmp_path):
     _, release = fitted(csv, *ARGUMENTS, "--k", 2, "--force", "--format", "csv")
     assert len(release.centers) == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["card.md", "centers.csv", "release.json"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "card.md",
+        "centers.csv",
+        "release.json",
+        "synopsis.npz",
+    ]
 
 
 def test_force_needs_nothing_to_replace(kveil, csv, tmp_path):

@@ -16,7 +16,8 @@ from kveil.solve.wkmeans import thorough_kmeans
 
 NEAR_BEST = 0.02  # silhouettes this close to the best are as good
 MOST = 100  # clusters that are tried
-LEAST_POINTS = 50  # with fewer nothing is clear
+PER_CLUSTER = {True: 3, False: 2}  # points that a cluster needs: cells, and leaves, which are means of more rows
+LEAST_POINTS = {True: 50, False: 40}  # with fewer nothing is clear
 CHOSE = 'n_clusters="auto": '  # how a note begins about the k that a fit chose
 APART = 3.0  # standard errors between a centre and the nearest other one
 
@@ -65,11 +66,11 @@ def curve(shown: Cloud | None, most: int, rng: np.random.Generator) -> Curve:
 
 
 def most_clusters(shown: Cloud | None, high: int) -> int:
-    """How many clusters, up to `high`, these points can show: a third of their number; and no more than the budget tells apart,
-    where they are a projection."""
+    """How many clusters, up to `high`, these points can show: a third of the number of cells, half that of leaves; and no more
+    than the budget tells apart, where they are a projection."""
     if shown is None:
         return 0
-    top = min(high, len(shown.points) // 3)
+    top = min(high, len(shown.points) // PER_CLUSTER[shown.is_cells])
     return top if top <= shown.most else int(shown.most / 2)
 
 
@@ -112,7 +113,7 @@ def choice(found: Curve, shown: Cloud | None, low: int) -> Choice:
     by_jump = low + int(np.argmax(_jumps(found, shown.points.shape[1])[allowed]))
     agree = abs(by_silhouette - by_jump) <= max(1.0, 0.1 * by_silhouette)
     k = by_silhouette if agree or by_jump >= 0.8 * top else by_jump
-    is_clear = agree and k < 0.9 * top and n_points >= LEAST_POINTS
+    is_clear = agree and k < 0.9 * top and n_points >= LEAST_POINTS[shown.is_cells]
     says = f"the silhouette says {by_silhouette}, the jump says {by_jump}, from {n_points} cells"
     return Choice(k, bool(is_clear), f"{k} is clear: {says}" if is_clear else f"{k} is a guess: {says}")
 
