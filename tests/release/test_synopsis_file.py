@@ -28,7 +28,7 @@ def bins(is_pure: bool = True) -> Distances:
 def full(d: int = 3, m: int = 7) -> Synopsis:
     """Every field of it is there."""
     step = Step(RNG.normal(size=2), 1.0, np.ones(2), RNG.normal(size=(2, d)), RNG.normal(size=(2, d)), 0.5, bins())
-    shown = Projected(RNG.normal(size=(5, 2)), np.ones(5), np.ones((5, 2)), RNG.normal(size=(d, 2)), 4.5)
+    shown = Projected(RNG.normal(size=(5, 2)), np.ones(5), np.ones((5, 2)), RNG.normal(size=(d, 2)), 4.5, 0.5, 1.5)
     return Synopsis(
         "centers", RNG.normal(size=(m, d)), RNG.normal(size=m), RNG.random(m) < 0.5, RNG.random((m, d)), 1.25, 100.0, 2.0,
         np.zeros(d), bins(False), (step, Step(np.zeros(3), 1, np.ones(3))), np.ones(m), shown,

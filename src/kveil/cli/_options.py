@@ -59,6 +59,23 @@ def parse_label(text: str | None, data: Path) -> str | int | None:
     return None if text is None else _label(text, data)
 
 
+def parse_range(option: str, text: str | None) -> tuple[int, int] | None:
+    """Two whole numbers separated by a comma."""
+    parts = [] if text is None else text.split(",")
+    if text is not None and not (len(parts) == 2 and all(part.strip().isdecimal() for part in parts)):
+        raise InvalidValue(f"{option} takes LOW,HIGH: two whole numbers. Example: {option} 2,20")
+    return None if text is None else (int(parts[0]), int(parts[1]))
+
+
+def parse_clusters(text: str) -> int | str:
+    """A number of clusters, or `auto`."""
+    try:
+        return text if text == "auto" else int(text)
+    except ValueError:
+        pass
+    raise InvalidValue("--k takes a whole number, or auto. Example: -k 8")
+
+
 @contextmanager
 def progress_on_terminals() -> Iterator[None]:
     """A bar of a fit's public steps on stderr, if a person is watching."""

@@ -16,12 +16,14 @@ import typer
 from kveil.cli._options import (
     parse_bounds,
     parse_categories,
+    parse_clusters,
     parse_label,
     parse_labels,
     parse_missing,
     parse_numbers,
+    parse_range,
     progress_on_terminals,
-)  # fmt: skip
+)
 from kveil.cli.universe import check_graph_options, read_demand
 from kveil.errors import BoundsRequired, InvalidValue, NoisyResultWarning, ScaleWarning
 
@@ -77,7 +79,8 @@ def fit(
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="folder for the release; must not exist")],
-    k: Annotated[int, typer.Option("--k", "-k", help="number of clusters")] = 8,
+    k: Annotated[str, typer.Option("--k", "-k", help="number of clusters, or auto: by noisy counts", metavar="K|auto")] = "8",
+    k_range: Annotated[str | None, typer.Option(help="with -k auto: LOW,HIGH, default 2,20")] = None,
     epsilon: Annotated[float, typer.Option(help="privacy loss; smaller is more private")] = 1.0,
     delta: Annotated[float, typer.Option(help="0 for a pure guarantee")] = 0.0,
     bounds: Annotated[str | None, typer.Option(help="LOW,HIGH or a JSON file of pairs; from public knowledge")] = None,
@@ -130,6 +133,9 @@ def fit(
     if no_privacy and not math.isinf(epsilon):
         raise InvalidValue("--no-privacy goes with --epsilon inf: a finite epsilon adds noise. Leave out one of the two.")
     check_method(goal, method, on_graph)
+    n_clusters, between = parse_clusters(k), parse_range("--k-range", k_range)
+    if (n_clusters == "auto" or between) and (goal is not Objective.k_means or on_graph):
+        raise InvalidValue("-k auto and --k-range are for --objective k-means, not on a graph. Pass a number of clusters.")
     check_place(out, force)
     rows = demand or data
     chosen: dict[str, Any] = {
@@ -141,8 +147,8 @@ def fit(
         chosen |= {"missing": parse_missing(missing, data), "categories": parse_categories(categories, data)}
         source, domain = _in_space(data, bounds, center, radius, scaling, chosen | {"category_weight": category_weight})
     model = model_of(Objective.k_median if on_graph else goal)(
-        k, epsilon=epsilon, delta=delta, method=method.value, n_steps=n_steps, relation=relation.value, ledger=ledger,
-        random_state=random_state, **domain,
+        n_clusters, epsilon=epsilon, delta=delta, method=method.value, n_steps=n_steps, relation=relation.value, ledger=ledger,
+        random_state=random_state, **domain, **({} if between is None else {"k_range": between}),
     )  # fmt: skip
     with progress_on_terminals(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ScaleWarning)  # notes of the release say both

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from kveil._version import __version__
-from kveil.cli import bounds, collect, demo, evaluate, federate, fit, guarantee, ledger, reproduce, verdict
+from kveil.cli import after, bounds, collect, demo, evaluate, federate, fit, guarantee, ledger, reproduce, verdict
 from kveil.errors import BudgetError, KveilError
 
 # Tracebacks with local variables would print rows.
@@ -39,6 +39,9 @@ app.command("demo")(demo.demo)
 app.command("guarantee")(guarantee.guarantee)
 app.command("verdict")(verdict.verdict)
 app.command("evaluate")(evaluate.evaluate)
+app.command("recluster")(after.recluster)
+app.command("curve")(after.curve)
+app.command("sample")(after.sample)
 app.add_typer(ledger.app, name="ledger", help="Budgets that several fits draw on.")
 app.add_typer(federate.app, name="federate", help="Centres of rows that several parties hold and keep to themselves.")
 app.add_typer(collect.app, name="collect", help="Campaigns in which nobody is trusted: every device randomises its own report.")

@@ -18,6 +18,7 @@ from kveil.methods.task import Task
 from kveil.progress import step as progress
 from kveil.questions.cells import GridCells
 from kveil.questions.cluster_sums import ClusterSums
+from kveil.solve.choosing import CHOSE, chosen
 from kveil.solve.sizing import wanted_cells
 from kveil.solve.synopsis import Step, Synopsis, of_steps
 from kveil.solve.wkmeans import thorough_kmeans
@@ -73,25 +74,36 @@ class UniformGrid:
         told = (n, desk.deviation(OF_ROWS)) if task.expected_rows is None else (counts.sum(), deviation * np.sqrt(len(counts)))
         least = 2 * deviation * np.sqrt(max(1.0, np.log(len(counts)) / 3))
         kept = np.flatnonzero(counts >= max(least, 0.5))
-        unknown = np.full(task.n_clusters, farthest(task.domain))  # the error of a centre without cells
         if not len(kept):
-            found = np.tile(task.domain.center, (task.n_clusters, 1)), shares(np.zeros(task.n_clusters))
-            return Found(*found, errors=unknown, synopsis=of_steps(d, (), *told))
+            synopsis = of_steps(d, (), *told)
+            k, notes = self._chosen(synopsis)
+            unknown = np.full(k, farthest(task.domain))
+            return Found(np.tile(task.domain.center, (k, 1)), shares(np.zeros(k)), notes, unknown, synopsis=synopsis)
         unit = units(task.domain, task.scaling)
         points = cell_middles(kept, per_axis, d) * task.domain.half / unit
         half, places = np.tile(task.domain.half / per_axis, (len(kept), 1)), task.domain.center + points * unit
         synopsis = Synopsis("cells", places, counts[kept], np.ones(len(kept), dtype=bool), half, deviation, *told)
-        centers = thorough_kmeans(points, counts[kept], task.n_clusters, rng)
+        k, notes = self._chosen(synopsis)
+        unknown = np.full(k, farthest(task.domain))  # the error of a centre without cells
+        centers = thorough_kmeans(points, counts[kept], k, rng)
         owner = ((points[:, None, :] - centers[None]) ** 2).sum(axis=2).argmin(axis=1)
-        weights = np.bincount(owner, counts[kept], minlength=task.n_clusters).astype(np.float64)
+        weights = np.bincount(owner, counts[kept], minlength=k).astype(np.float64)
         # A centre is sum c p / W over its cells, so noise in a count c moves it by (p - centre) / W. Of a small count all may be
         # noise: an empty cell that passed the threshold.
         noise = np.where(counts[kept] < 2 * least, counts[kept], deviation)
-        arms = np.bincount(owner, noise**2 * (((points - centers[owner]) * unit) ** 2).sum(axis=1), minlength=task.n_clusters)
+        arms = np.bincount(owner, noise**2 * (((points - centers[owner]) * unit) ** 2).sum(axis=1), minlength=k)
         errors = np.where(weights > 0, np.sqrt(arms) / np.maximum(weights, 1.0), unknown)
         errors = np.minimum(errors, unknown)
         places = clip(task.domain, task.domain.center + centers * unit)
-        return Found(places, shares(weights), errors=errors, synopsis=synopsis)
+        return Found(places, shares(weights), notes, errors, synopsis=synopsis)
+
+    def _chosen(self, synopsis: Synopsis) -> tuple[int, tuple[str, ...]]:
+        """How many centres: as many as asked for, or as released cells suggest, with a note that says why."""
+        task = self.task
+        if task.k_range is None:
+            return task.n_clusters, ()
+        best = chosen(synopsis, units(task.domain, task.scaling), task.k_range)
+        return best.k, (f"{CHOSE}{best.why}.",)
 
     def _step(self, desk: Curator, found: Found) -> Found:
         """One DP-Lloyd step from the grid's centres, with what is left of the budget; a weak cluster stays where it was."""
@@ -112,7 +124,9 @@ class UniformGrid:
         apart = np.where(weak, farthest(domain, unit), np.minimum(mean_errors(*noise, unit), farthest(domain, unit)))
         step = Step(counts, desk.deviation(of_counts), apart, found.centers, centers - found.centers)
         assert isinstance(found.synopsis, Synopsis)
-        return Found(centers, shares(counts), errors=errors, synopsis=replace(found.synopsis, steps=(step,)))
+        return replace(
+            found, centers=centers, weights=shares(counts), errors=errors, synopsis=replace(found.synopsis, steps=(step,))
+        )
 
 
 def cells_per_axis(n: float, epsilon: float, d: int) -> int:

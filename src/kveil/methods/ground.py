@@ -13,7 +13,7 @@ from kveil.methods.base import Found
 from kveil.methods.task import Task
 from kveil.questions.frame import Frame
 from kveil.solve.synopsis import Synopsis
-from kveil.space.euclidean import clip, step_length
+from kveil.space.euclidean import clip, step_length, units
 
 
 class Ground:
@@ -36,6 +36,11 @@ class Ground:
     def unit(self) -> Any:
         """Of a step, in the units of the columns: one for all, or one per column where each has its own."""
         return self.whole.unit(self.task.domain)
+
+    @property
+    def widths(self) -> Any:
+        """What counts as 1 in every column, in its own unit: half-widths of the bounds where columns are scaled, else 1."""
+        return units(self.task.domain, self.task.scaling)
 
     def positions(self, points: Floats) -> Floats:
         """Points, in steps from the centre of the domain, in the units of the columns."""

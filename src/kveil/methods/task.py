@@ -43,12 +43,13 @@ class Task:
     is_zcdp: bool = False  # the ledger adds zCDP, where pure noise would cost much more than Gaussian
     reading: Mapping[str, Any] = field(default_factory=dict)  # how rows are read: levels of categories, missing cells
     scales: Any = None  # `methods.scales.Scales`, once a fit has found its box privately
+    k_range: tuple[int, int] | None = None  # "auto": between these, by released values; n_clusters is then the larger one
 
     def public(self) -> dict[str, Any]:
         """What a reader of the release needs to use it: everything here was known before the data, or was released."""
         start = {} if isinstance(self.init, str) and self.init == "auto" else {"init": np.asarray(self.init).tolist()}
         return {
-            "n_clusters": self.n_clusters,
+            **({"n_clusters": self.n_clusters} if self.k_range is None else {"n_clusters": "auto", "k_range": self.k_range}),
             "epsilon": "inf" if self.epsilon is None else float(self.epsilon),
             "delta": float(self.delta),
             **public_domain(self.domain),

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,7 @@ from kveil.space.widths import domain_notes
 class CuratorModel(EuclideanClusterer, ABC):
     """The flow of every model whose curator holds the table. A subclass has parameters, `methods`, and a way to pick one."""
 
-    n_clusters: int
+    n_clusters: int | Literal["auto"]
     epsilon: float
     delta: float
     bounds: Any
@@ -171,7 +171,7 @@ class CuratorModel(EuclideanClusterer, ABC):
         *, is_sparse: bool = False, blocks: Blocks = (), missing: Any = "middle",
     ) -> Any:  # fmt: skip
         """What is asked for, checked: from public parameters and the schema of the rows."""
-        n_clusters = check_clusters(self.n_clusters, n_features)
+        n_clusters, k_range = self._clusters(used, n_features, is_sparse)
         epsilon, delta, rows = self._terms()
         check_choice("scaling", self.scaling, (None, "bounds", "private"))
         chosen = self.methods[used]
@@ -190,9 +190,13 @@ class CuratorModel(EuclideanClusterer, ABC):
             n_clusters, epsilon, delta, domain, self._measure, self.relation, unit, tuning,
             n_steps=None if self.n_steps is None else check_count("n_steps", self.n_steps),
             init=check_init(self.init, n_clusters, n_features, private), expected_rows=rows,
-            max_rows=max_rows, is_sparse=is_sparse, is_zcdp=bool(delta) and self._rule() == "zcdp",
+            max_rows=max_rows, is_sparse=is_sparse, is_zcdp=bool(delta) and self._rule() == "zcdp", k_range=k_range,
             reading=told_of_reading(blocks, missing),
         )  # fmt: skip
+
+    def _clusters(self, used: str, n_features: int, is_sparse: bool) -> tuple[int, tuple[int, int] | None]:
+        """How many centres are asked for; or the most of a range, and the range, of which released values choose."""
+        return check_clusters(self.n_clusters, n_features), None
 
     def _method(self, used: str, task: Any) -> Any:
         """The method; in a box that is found privately, if that is asked for."""

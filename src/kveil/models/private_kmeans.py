@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from numpy.typing import ArrayLike
 
+from kveil.errors import InvalidValue
 from kveil.kernel.ledger import Ledger
 from kveil.kernel.loss import Relation
 from kveil.methods.base import Method
@@ -16,8 +17,11 @@ from kveil.methods.grid import UniformGrid
 from kveil.methods.lloyd import Lloyd
 from kveil.methods.mean import Mean
 from kveil.methods.sample_aggregate import SampleAggregate
+from kveil.methods.task import check_choice, check_clusters
 from kveil.methods.tree.method import Tree
 from kveil.models.curator import CuratorModel
+from kveil.questions.frame import FEW_COLUMNS
+from kveil.solve.choosing import check_range
 from kveil.space.bounds import BoundsLike
 
 Number = float | ArrayLike
@@ -29,12 +33,17 @@ METHODS: dict[str, type[Method]] = {
     "sample-aggregate": SampleAggregate,
     "mean": Mean,
 }
+CHOOSING = ("tree", "grid")  # methods that can choose the number of clusters by what they released
+DEFAULT_RANGE = (2, 20)
 
 
 class PrivateKMeans(CuratorModel):
     """k-means centres of rows about people, with differential privacy.
 
-    n_clusters: number of centres.
+    n_clusters: number of centres; or "auto": as many as noisy counts of cells suggest, chosen inside the same budget (method
+        "tree" or "grid"). A note of the release says whether the number is clear or a guess; `release_.cost_curve()` shows what
+        others would cost, and `release_.recluster(k)` gives them, both for no charge.
+    k_range: (low, high) for "auto", default (2, 20), at most 100. Without signal there are `low` centres.
     epsilon, delta: the promise. delta=0 is pure; with delta > 0 Gaussian noise is used where it is smaller (for "lloyd" judged
         by its size, for "tree" and "candidates" above 3 features), and always if the ledger adds zCDP.
         epsilon=float("inf") gives the noise-free result and a guarantee that says "none".
@@ -89,8 +98,9 @@ class PrivateKMeans(CuratorModel):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | Literal["auto"] = 8,
         *,
+        k_range: tuple[int, int] | None = None,
         epsilon: float = 1.0,
         delta: float = 0.0,
         bounds: BoundsLike | None = None,
@@ -107,6 +117,7 @@ class PrivateKMeans(CuratorModel):
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
+        self.k_range = k_range
         self.epsilon = epsilon
         self.delta = delta
         self.bounds = bounds
@@ -121,6 +132,24 @@ class PrivateKMeans(CuratorModel):
         self.ledger = ledger
         self.tuning = tuning
         self.random_state = random_state
+
+    def _clusters(self, used: str, n_features: int, is_sparse: bool) -> tuple[int, tuple[int, int] | None]:
+        if not isinstance(self.n_clusters, str):
+            if self.k_range is not None:
+                raise InvalidValue('k_range is what n_clusters="auto" chooses from. Leave it out, or pass n_clusters="auto".')
+            return super()._clusters(used, n_features, is_sparse)
+        check_choice("n_clusters", self.n_clusters, ("auto",))
+        low, high = check_range(DEFAULT_RANGE if self.k_range is None else self.k_range)
+        if used not in CHOOSING:
+            raise InvalidValue(
+                f'n_clusters="auto" reads noisy counts of cells, which method={" and ".join(map(repr, CHOOSING))} have and '
+                f"{used!r} has not. Use one of these, or pass a number."
+            )
+        if is_sparse and n_features > FEW_COLUMNS:
+            raise InvalidValue(
+                f'n_clusters="auto" is for dense rows, or sparse ones of at most {FEW_COLUMNS} columns. Pass a number.'
+            )
+        return check_clusters(high, n_features), (low, high)
 
     def _auto(self, is_sparse: bool) -> tuple[str, str]:
         return "tree", "it does best for sparse rows too" if is_sparse else "it is the best for dense rows"

@@ -51,6 +51,7 @@ def card(release: Release) -> str:
         _table(release),
         "## Receipt",
         _receipt(release),
+        _synopsis(release),
         "## Notes" if notes else "",
         "\n".join(f"- {escaped(note)}" for note in notes),
         "## What not to do with it",
@@ -189,6 +190,16 @@ def _receipt(release: Release) -> str:
         ("noise from", source),
     ]
     return "\n".join(f"- {name}: {escaped(str(value))}" for name, value in facts)
+
+
+def _synopsis(release: Release) -> str:
+    if release.synopsis is None:
+        return ""
+    covered = "No guarantee covers it." if release.guarantee.route == "none" else "The guarantee above covers it."
+    return (
+        "Beside the centres lies `synopsis.npz`: what else the fit released, such as noisy counts of cells. "
+        f"{covered} Other numbers of clusters can be read off it for no charge: `kveil curve`, `kveil recluster`."
+    )
 
 
 def _cells(values: list[str]) -> str:

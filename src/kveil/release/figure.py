@@ -11,12 +11,14 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from kveil.release.picture import Scene, scene
+from kveil.release.synthetic import extent, has_density
 from kveil.release.words import printable, sentence
 
 if TYPE_CHECKING:
     from kveil.release.release import Release
 
-BLUE, GREY = "#0072B2", "#555555"  # Okabe and Ito: told apart by everyone
+BLUE, GREY, PALE = "#0072B2", "#555555", "#DDDDDD"  # Okabe and Ito: told apart by everyone
+PLANE_BINS, LINE_BINS = 64, 128
 MOST_LABELS, MOST_NUMBERS = 40, 120
 SMALLEST, LARGEST = 30.0, 700.0  # areas of markers
 
@@ -29,14 +31,31 @@ def draw(release: Release, path: Path, format: str) -> None:
         figure = Figure(figsize=(7.0, 4.8 if len(view.names) > 1 else 2.6), layout="constrained")
         axes = figure.subplots()
         if len(view.names) == 1:
+            _density_line(axes, release)
             _line(axes, view, _labels(release))
         elif len(view.names) == 2:
+            _density_plane(axes, release)
             _plane(axes, view, _labels(release))
         else:
             _heat_map(figure, axes, view, _labels(release))
         colour = GREY if release.guarantee.valid and release.guarantee.route != "none" else "#D55E00"
         figure.supxlabel(sentence(release.guarantee), fontsize=9, style="italic", color=colour)
         figure.savefig(path, format=format, dpi=150, metadata={"Date": None} if format == "svg" else None)
+
+
+def _density_line(axes: Any, release: Release) -> None:
+    """Where rows are, as far as noise tells: a step curve above the line that the centres lie on."""
+    if has_density(release):
+        mass, (low, high) = release.density(LINE_BINS), extent(release)
+        axes.stairs(0.9 * mass / mass.max(), np.linspace(low[0], high[0], LINE_BINS + 1), fill=True, color=PALE, zorder=0)
+
+
+def _density_plane(axes: Any, release: Release) -> None:
+    """Where rows are, as far as noise tells: squares under the centres, the darker the more."""
+    if has_density(release):
+        mass, (low, high) = release.density(PLANE_BINS), extent(release)
+        edges = np.linspace(low, high, PLANE_BINS + 1)
+        axes.pcolormesh(*edges.T, np.sqrt(mass.T), cmap="Greys", vmin=0.0, vmax=2.0 * np.sqrt(mass.max()), zorder=0)
 
 
 def _line(axes: Any, view: Scene, labels: list[str]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from kveil.release.card import card
 from kveil.release.document import plain
 from kveil.release.verdict import Verdict, judged
 from kveil.solve.synopsis import Synopsis, UniverseSynopsis, is_finite
+
+if TYPE_CHECKING:
+    from kveil.release.curve import CostCurve
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -126,6 +129,66 @@ class Release:
         whether there are clusters.
         """
         return judged(self)
+
+    def recluster(self, k: int, *, random_state: Any = None) -> Release:
+        """The same release with `k` centres, for no charge: its synopsis is clustered again. No rows are needed.
+
+        It has the same guarantee and receipt, because it is a function of what was released already. With at most 3 columns the
+        cells of the grid are clustered: such centres are nearly as good as those of a fit with this k. With more columns, a
+        small k (up to 0.6 times that of the fit) merges the fitted centres, and a larger one clusters the leaves of the tree,
+        which is rougher: to have many k afterwards, fit with 1.6 times the largest one of interest. Refused where there is no
+        synopsis, and for more than one centre for every two cells.
+
+        random_state: steers the clustering of released points; None is a fixed seed, so that everybody gets the same centres.
+
+        >>> import numpy as np
+        >>> from kveil import PrivateKMeans
+        >>> X = np.repeat([[-4.0, 0.0], [4.0, 1.0], [0.0, 4.0]], 5000, axis=0)
+        >>> release = PrivateKMeans(n_clusters=3, epsilon=1.0, bounds=(-5, 5), random_state=0).fit(X).release_
+        >>> two = release.recluster(2)
+        >>> len(two.centers), two.guarantee.epsilon, two.notes[-1]
+        (2, 1.0, 'clustered again from its synopsis: no new charge')
+        """
+        from kveil.release.recluster import recluster  # it needs Release itself
+
+        return recluster(self, k, random_state)
+
+    def cost_curve(self, k_range: tuple[int, int] | None = None, *, random_state: Any = None) -> CostCurve:
+        """What 1, 2, 3, ... clusters would cost, and how many the release suggests. No charge, and no rows are needed.
+
+        `str` of it is a table, `.suggested` the number of clusters, `.is_clear` whether two ways to choose agree, `.why` what
+        they say; `.save("curve.svg")` draws it. Costs are estimates from cells: good for a shape, not as a result.
+
+        k_range: (low, high); by default that of a fit with n_clusters="auto", else (1, 30).
+        random_state: as in `recluster`.
+        """
+        from kveil.release.curve import cost_curve
+
+        return cost_curve(self, k_range, random_state)
+
+    def sample(self, n: int, *, random_state: Any = None) -> NDArray[np.float64]:
+        """`n` made-up rows (n, d), inside the domain, that lie about where the rows of the fit did. No charge, no rows needed.
+
+        A cell or leaf is drawn by its noisy count, then a place in it: evenly in a cell (at most 3 columns), from a round blob
+        above that. To try out code, plots and parameters on. They are NOT data: above 3 columns every cluster is a round blob,
+        and a column that is mostly 0, or has few values, looks nothing like it. Do not publish them as if they were rows.
+
+        random_state: as in `recluster`; give different ones for different rows.
+        """
+        from kveil.release.synthetic import sample
+
+        return sample(self, n, random_state)
+
+    def density(self, bins: int = 32) -> NDArray[np.float64]:
+        """Noisy shares of rows in `bins` equal parts of the domain: (bins,) of one feature, (bins, bins) of two, the first
+        feature down the rows. They add up to 1. No charge, and no rows are needed.
+
+        Every cell of the release is spread evenly over the parts that it touches; cells that do not stand out of the noise count
+        as empty.
+        """
+        from kveil.release.synthetic import density
+
+        return density(self, bins)
 
     def card(self) -> str:
         """The release as a page of Markdown: what it is, what it promises, how it was made, what not to do with it."""

@@ -130,9 +130,10 @@ class Projected:
     """The leaves of a tree that saw p directions of many columns: they tell how many clusters there are, and not where.
 
     points, half: (m, p) places of the leaves along the axes, from the middle, and half-widths of their boxes; in the distance of
-        the model.  counts: (m,) their weights.
+        the model.  counts: (m,) their weights.  deviation: standard deviation of the noise in one count.
     axes: (d, p) the directions, of length about 1, in a space whose columns are in the distance of the model.
     most: how many centres of equal size have a mean whose noise is shorter than the radius of the rows.
+    share: of a row's squared distance from the middle, what the axes see: p / d of random ones.
     """
 
     points: Floats
@@ -140,6 +141,8 @@ class Projected:
     half: Floats
     axes: Floats
     most: float
+    share: float
+    deviation: float
 
     def __post_init__(self) -> None:
         m, p = np.shape(self.points)

@@ -49,7 +49,10 @@ def of_recovered(
 def _projected(ground: Ground, seen: FirstLook, frame: Frame, grown: Grown) -> Projected:
     assert frame.axes is not None
     points, weights, _, halves = grown.leaves
-    return Projected(points * ground.length, weights, halves * ground.length, frame.axes / 2.0**AXIS_BITS, seen.most)
+    d, p = frame.axes.shape
+    share = p / d if getattr(ground.task.tuning, "frame", "random") == "random" else 1.0  # principal axes see nearly all of it
+    length, axes = ground.length, frame.axes / 2.0**AXIS_BITS
+    return Projected(points * length, weights, halves * length, axes, seen.most, share, grown.deviation)
 
 
 def middle_of(ground: Ground, seen: FirstLook) -> Floats | None:

@@ -28,6 +28,7 @@ from kveil.methods.tree.stages import FirstLook, Stages
 from kveil.progress import step as progress
 from kveil.questions.cells import MOMENT_TOP, TOP
 from kveil.questions.frame import FEW_COLUMNS, Frame
+from kveil.solve.choosing import CHOSE, NOTHING, choice, chosen
 from kveil.solve.placed import Placed, merged
 from kveil.solve.shrink import within
 from kveil.solve.synopsis import Synopsis
@@ -112,34 +113,49 @@ class _Fit(Stages):
     def run(self) -> Found:
         ground, seen = self.ground, self.look()
         if not seen.has_signal:
-            return one_mean(ground, seen.middle, seen.radius, seen.n, seen.n_deviation, seen.total)
+            notes = self._chosen(seen, None)
+            found = one_mean(ground, seen.middle, seen.radius, seen.n, seen.n_deviation, seen.total)
+            return replace(found, notes=(*notes, *found.notes))
         self.k = seen.n_centers
-        placed, synopsis = self._of_few_columns(seen) if self.is_low else self._of_leaves(seen)
+        placed, synopsis, said = self._of_few_columns(seen) if self.is_low else self._of_leaves(seen)
         placed, notes = _filled(placed, ground.k)
-        return ground.found(placed.centers, shares(placed.counts), placed.errors, notes, synopsis)
+        return ground.found(placed.centers, shares(placed.counts), placed.errors, (*said, *notes), synopsis)
 
-    def _of_few_columns(self, seen: FirstLook) -> tuple[Placed, Synopsis]:
+    def _chosen(self, seen: FirstLook, synopsis: Synopsis | None) -> tuple[str, ...]:
+        """With n_clusters="auto": from here on the fit is one with the k that released values suggest, and a note says why."""
+        k_range = self.ground.task.k_range
+        if k_range is None:
+            return ()
+        best = choice(NOTHING, None, k_range[0]) if synopsis is None else chosen(synopsis, self.ground.widths, k_range)
+        self.ground.k, self.k = best.k, min(best.k, seen.n_centers)
+        return (f"{CHOSE}{best.why}.",)
+
+    def _of_few_columns(self, seen: FirstLook) -> tuple[Placed, Synopsis, tuple[str, ...]]:
         """Centres of one grid, whose expected squared errors decide how far a step may move them."""
         progress("counting cells", 2, 5)
         cells, half = self.histogram(seen)
         synopsis = of_cells(self.ground, seen, cells, half)
+        notes = self._chosen(seen, synopsis)
         progress("recovering centres", 4, 5)
         centers = within(cells.centers(self.k, self.rng), self.ground.reach)
         squared_errors = cells.squared_errors(centers)
         placed = Placed(centers, np.ones(self.k), np.sqrt(squared_errors))
         placed, steps = relative_steps(self.ground, placed, self.tuning.steps or 1, squared_errors)
-        return placed, replace(synopsis, steps=steps)
+        return placed, replace(synopsis, steps=steps), notes
 
-    def _of_leaves(self, seen: FirstLook) -> tuple[Placed, Synopsis]:
+    def _of_leaves(self, seen: FirstLook) -> tuple[Placed, Synopsis, tuple[str, ...]]:
         """Centres of the leaves of a tree, in all columns, and steps."""
         frame, grown = self.leaves(seen)
         progress("recovering centres", 4, 5)
         if self.is_projected:
+            notes = self._chosen(seen, of_recovered(self.ground, seen, frame, grown))
             placed, n_steps, synopsis = self._recovered(frame, grown, seen)
         else:
-            (placed, n_steps), synopsis = self._seeded(grown.leaves, seen), of_leaves(self.ground, seen, grown)
+            synopsis = of_leaves(self.ground, seen, grown)
+            notes = self._chosen(seen, synopsis)
+            placed, n_steps = self._seeded(grown.leaves, seen)
         placed, steps = relative_steps(self.ground, placed, n_steps)
-        return placed, replace(synopsis, steps=steps)
+        return placed, replace(synopsis, steps=steps), notes
 
     def _seeded(self, leaves: Leaves, seen: FirstLook) -> tuple[Placed, int]:
         """Centres of the leaves themselves, where the tree sees all columns. Nothing tells yet how far off they are."""

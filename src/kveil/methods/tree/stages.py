@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
@@ -20,13 +20,12 @@ from kveil.progress import step as progress
 from kveil.questions.cells import MOMENT_TOP, Residuals, Squares, Whole
 from kveil.questions.frame import Frame, whole_steps
 from kveil.solve.histogram import Histogram
+from kveil.solve.placed import Clustering
 from kveil.solve.shrink import shrunk, within
 from kveil.solve.sizing import wanted_cells, wanted_groups
 from kveil.solve.synopsis import Distances
 from kveil.space.euclidean import Centers
 from kveil.tuning import Tree as TreeTuning
-
-Clustering = Callable[[Floats, Floats, int, np.random.Generator], Floats]  # of released points with weights
 
 OF_PCA = 0.15  # of the budget, for the moments that principal axes come from
 CELLS_PER_CENTER = 200  # of a grid over few columns; with fewer it is made finer
