@@ -45,7 +45,7 @@ class DaskSource:
 
     def __init__(self, parts: Sequence[Any], open_part: Callable[[Any], Reader], choice: Choice, options: Options) -> None:
         self.names, self.n_columns = choice.names, len(choice.features)
-        self.unit, self.max_rows, self.is_sparse = options.unit, options.max_rows, False
+        self.unit, self.max_rows, self.is_sparse, self.is_private = options.unit, options.max_rows, False, options.private
         self._parts = parts
         self._open_part = open_part
         self._block_rows = options.block_rows(self.n_columns)

@@ -36,6 +36,7 @@ def read(
     max_rows_per_person: int = 1,
     memory: Any = DEFAULT_MEMORY,
     max_rows: int = DEFAULT_MAX_ROWS,
+    private: bool = False,
 ) -> Source:
     """A source of rows, from an array, a sparse matrix, a data frame, a file, or a Dask collection.
 
@@ -49,16 +50,20 @@ def read(
     memory: a limit for the blocks of rows in work and those kept between passes, such as "256MB". Tables that are in memory
         already, and the array of a .npz file, are not counted.
     max_rows: a public bound on the number of rows, from which overflow is ruled out; rows are never counted.
+    private: a mark that these rows must not be looked at. `kveil.plan` and `kveil.compare`, which show what rows hold, refuse a
+        marked source, as they refuse one with a person; a private fit takes it like any other. Not marking rows makes them no
+        less private.
 
     >>> source = read([[0.0, 1.0], [2.0, 3.0]], columns=[1])
     >>> source.n_columns
     1
     """
     if isinstance(data, Source):
-        if (columns, person, max_rows_per_person, memory, max_rows) != (None, None, 1, DEFAULT_MEMORY, DEFAULT_MAX_ROWS):
+        given = (columns, person, max_rows_per_person, memory, max_rows, private)
+        if given != (None, None, 1, DEFAULT_MEMORY, DEFAULT_MAX_ROWS, False):
             raise InvalidValue("this is a source already, and its options were fixed when it was made. Pass the data itself.")
         return data
-    options = check_options(columns, person, max_rows_per_person, memory, max_rows)
+    options = check_options(columns, person, max_rows_per_person, memory, max_rows, private)
     if type(data).__module__.split(".")[0] in _DASK:
         from kveil.source.dask_source import open_dask
 

@@ -24,7 +24,7 @@ class LocalSource:
     def __init__(self, reader: Reader, options: Options) -> None:
         self.names, self.n_columns = reader.names, reader.n_columns
         self.unit, self.max_rows = options.unit, options.max_rows
-        self.is_sparse = reader.is_sparse
+        self.is_sparse, self.is_private = reader.is_sparse, options.private
         self._reader = reader
         self._block_rows = options.block_rows(reader.width)
         self._cache = Cache(options.memory // 2)

@@ -28,6 +28,7 @@ class Options:
     max_rows_per_person: int = 1
     memory: int = 256 * 10**6
     max_rows: int = DEFAULT_MAX_ROWS
+    private: bool = False
 
     @property
     def unit(self) -> PrivacyUnit:
@@ -46,7 +47,7 @@ class Options:
         return max(1, min(LARGEST_BLOCK, by_memory, by_cache))
 
 
-def check_options(columns: Any, person: Any, max_rows_per_person: Any, memory: Any, max_rows: Any) -> Options:
+def check_options(columns: Any, person: Any, max_rows_per_person: Any, memory: Any, max_rows: Any, private: Any) -> Options:
     """The options as `Options`, or an error that says which one is wrong."""
     m = _whole("max_rows_per_person", max_rows_per_person)
     if person is None and m != 1:
@@ -54,7 +55,9 @@ def check_options(columns: Any, person: Any, max_rows_per_person: Any, memory: A
             'max_rows_per_person bounds what one person contributes, so it needs person="the column of ids". Without it '
             "every record is protected on its own."
         )
-    return Options(_columns(columns), _person(person), m, parse_memory(memory), _whole("max_rows", max_rows))
+    if not isinstance(private, bool):  # a mark that is misread would protect nobody
+        raise InvalidType("private must be True or False.")
+    return Options(_columns(columns), _person(person), m, parse_memory(memory), _whole("max_rows", max_rows), private)
 
 
 def parse_memory(memory: Any) -> int:
