@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from kveil._version import __version__
-from kveil.cli import collect, demo, evaluate, federate, fit, guarantee, ledger, reproduce
+from kveil.cli import collect, compare, demo, evaluate, federate, fit, guarantee, ledger, plan, reproduce
 from kveil.errors import BudgetError, KveilError
 
 # Tracebacks with local variables would print rows.
@@ -37,6 +37,8 @@ app.command("fit")(fit.fit)
 app.command("demo")(demo.demo)
 app.command("guarantee")(guarantee.guarantee)
 app.command("evaluate")(evaluate.evaluate)
+app.command("plan")(plan.plan)
+app.command("compare")(compare.compare)
 app.add_typer(ledger.app, name="ledger", help="Budgets that several fits draw on.")
 app.add_typer(federate.app, name="federate", help="Centres of rows that several parties hold and keep to themselves.")
 app.add_typer(collect.app, name="collect", help="Campaigns in which nobody is trusted: every device randomises its own report.")

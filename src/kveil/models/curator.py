@@ -74,12 +74,16 @@ class CuratorModel(EuclideanClusterer, ABC):
         width = n_features or self._width()
         if width is None and self.delta:
             raise InvalidValue("which noise is smaller depends on the number of features: pass guarantee(n_features=...).")
-        names = tuple(self.bounds) if isinstance(self.bounds, Mapping) else None
-        used, _ = self._pick(is_sparse)
-        plan = self.methods[used](self._task(used, width or 1, unit, names, is_sparse=is_sparse)).budget.plan()
+        plan = self.prepared(width or 1, unit=unit, is_sparse=is_sparse)[1].budget.plan()
         if plan is None:
             return no_guarantee(self.relation, unit, "curator")
         return guarantee(plan, trust="curator", assumptions=self._assumptions())
+
+    def prepared(self, n_features: int, *, unit: PrivacyUnit = PrivacyUnit(), is_sparse: bool = False) -> tuple[str, Method]:
+        """The method that `fit` would run on rows of so many features, by name, with its budget: from the parameters alone."""
+        names = tuple(self.bounds) if isinstance(self.bounds, Mapping) else None
+        used, _ = self._pick(is_sparse)
+        return used, self.methods[used](self._task(used, n_features, unit, names, is_sparse=is_sparse))
 
     def _width(self) -> int | None:
         """How many features rows will have, if that is known without them."""
