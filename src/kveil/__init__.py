@@ -11,6 +11,7 @@ from kveil._version import __version__
 if TYPE_CHECKING:
     from kveil.kernel.ledger import Ledger
     from kveil.kernel.loss import Guarantee, PrivacyUnit
+    from kveil.models.compare import Comparison, compare
     from kveil.models.evaluate import evaluate
     from kveil.models.evaluation import Evaluation
     from kveil.models.federated_kmeans import FederatedKMeans
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from kveil.models.kmedian import KMedian
     from kveil.models.local_kmeans import LocalKMeans
     from kveil.models.online_kmeans import OnlineKMeans
+    from kveil.models.plan import CuratorPlan, plan
     from kveil.models.private_candidates import private_candidates
     from kveil.models.private_kmeans import PrivateKMeans
     from kveil.models.private_kmedian import PrivateKMedian
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "Bounds": "kveil.space.bounds",
     "CandidateSet": "kveil.release.candidate_set",
+    "Comparison": "kveil.models.compare",
+    "CuratorPlan": "kveil.models.plan",
     "Euclidean": "kveil.space.vectors",
     "Evaluation": "kveil.models.evaluation",
     "FederatedKMeans": "kveil.models.federated_kmeans",
@@ -52,19 +56,21 @@ _HOMES = {
     "Release": "kveil.release",
     "Source": "kveil.source",
     "StreamKMeans": "kveil.models.stream_kmeans",
+    "compare": "kveil.models.compare",
     "evaluate": "kveil.models.evaluate",
     "find_bounds": "kveil.models.find_bounds",
     "inspect": "kveil.source",
     "load": "kveil.release",
+    "plan": "kveil.models.plan",
     "private_candidates": "kveil.models.private_candidates",
     "read": "kveil.source",
 }
 
 __all__ = [
-    "Bounds", "CandidateSet", "Euclidean", "Evaluation", "FederatedKMeans", "Graph", "Guarantee", "KMedian", "Ledger",
-    "LocalKMeans", "Manhattan", "Metric", "OnlineKMeans", "Precomputed", "PrivacyUnit", "PrivateKMeans", "PrivateKMedian",
-    "Release", "Source", "StreamKMeans", "__version__", "evaluate", "find_bounds", "inspect", "load",
-    "private_candidates", "read",
+    "Bounds", "CandidateSet", "Comparison", "CuratorPlan", "Euclidean", "Evaluation", "FederatedKMeans", "Graph", "Guarantee",
+    "KMedian", "Ledger", "LocalKMeans", "Manhattan", "Metric", "OnlineKMeans", "Precomputed", "PrivacyUnit", "PrivateKMeans",
+    "PrivateKMedian", "Release", "Source", "StreamKMeans", "__version__", "compare", "evaluate", "find_bounds", "inspect", "load",
+    "plan", "private_candidates", "read",
 ]  # fmt: skip
 
 

@@ -23,7 +23,7 @@ FREE = Policy(epsilon_per_run=1000, delta_per_run=0.5, protocols=("cells", "samp
 class OneThread:
     """A source without threads or files: thousands of answers in a second."""
 
-    names, is_sparse, max_rows = None, False, 2**40
+    names, is_sparse, is_private, max_rows = None, False, False, 2**40
 
     def __init__(self, rows, unit=PrivacyUnit()):
         self.rows, self.unit = np.asarray(rows, dtype=float), unit

@@ -72,6 +72,11 @@ def test_a_partition_of_another_type_is_read_cell_by_cell(column, numbers):
 
 
 @pytest.mark.filterwarnings("error")
+def test_a_collection_keeps_its_mark():
+    marks = [read(da.ones((4, 1)), private=private).is_private for private in (False, True)]
+    assert marks == [False, True]
+
+
 def test_a_chunk_of_another_type_is_read_cell_by_cell():
     chunks = [np.array([[0.5]]), np.array([["1.5"], ["x"]]), np.array([[2.0], [None]], dtype=object), np.array([[3]])]
     late = [*chunks, np.array([["2020-01-01"]], dtype="datetime64[ns]"), np.array([[1j]])]

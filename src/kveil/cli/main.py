@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from kveil._version import __version__
-from kveil.cli import after, bounds, collect, demo, evaluate, federate, fit, guarantee, ledger, reproduce, verdict
+from kveil.cli import after, bounds, collect, compare, demo, evaluate, federate, fit, guarantee, ledger, plan, reproduce, verdict
 from kveil.errors import BudgetError, KveilError
 
 # Tracebacks with local variables would print rows.
@@ -42,6 +42,8 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("recluster")(after.recluster)
 app.command("curve")(after.curve)
 app.command("sample")(after.sample)
+app.command("plan")(plan.plan)
+app.command("compare")(compare.compare)
 app.add_typer(ledger.app, name="ledger", help="Budgets that several fits draw on.")
 app.add_typer(federate.app, name="federate", help="Centres of rows that several parties hold and keep to themselves.")
 app.add_typer(collect.app, name="collect", help="Campaigns in which nobody is trusted: every device randomises its own report.")

@@ -97,14 +97,20 @@ class CuratorModel(EuclideanClusterer, ABC):
         width = width + of_levels if width is not None and n_features is None else width
         if width is None and self.delta:
             raise InvalidValue("which noise is smaller depends on the number of features: pass guarantee(n_features=...).")
+        plan = self.prepared(width or 1, unit=unit, is_sparse=is_sparse, blocks=blocks)[1].budget.plan()
+        if plan is None:
+            return no_guarantee(self.relation, unit, "curator")
+        return guarantee(plan, trust="curator", assumptions=self._assumptions())
+
+    def prepared(
+        self, n_features: int, *, unit: PrivacyUnit = PrivacyUnit(), is_sparse: bool = False, blocks: Blocks = ()
+    ) -> tuple[str, Any]:
+        """The method that `fit` would run on rows of so many features, by name, with its budget: from the parameters alone."""
         names = names_of(self.bounds)
         if blocks and names is not None:
             names = names_beside(names, blocks)
         used, _ = self._pick(is_sparse)
-        plan = self._method(used, self._task(used, width or 1, unit, names, is_sparse=is_sparse, blocks=blocks)).budget.plan()
-        if plan is None:
-            return no_guarantee(self.relation, unit, "curator")
-        return guarantee(plan, trust="curator", assumptions=self._assumptions())
+        return used, self._method(used, self._task(used, n_features, unit, names, is_sparse=is_sparse, blocks=blocks))
 
     def _width(self) -> int | None:
         """How many features rows will have, if that is known without them."""

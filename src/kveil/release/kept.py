@@ -11,6 +11,7 @@ from kveil.errors import InvalidValue
 from kveil.release import answers
 from kveil.solve.placed import Placed
 from kveil.solve.synopsis import Synopsis
+from kveil.space.euclidean import units
 
 if TYPE_CHECKING:
     from kveil.release.release import Release
@@ -41,8 +42,8 @@ def kept(release: Release, what: str) -> Kept:
         )
     if answers.scaling_of(release.parameters) != "bounds":
         return Kept(release.synopsis, 1.0, 1.0)
-    half = release.domain().half
-    return Kept(release.synopsis, half, float(np.sqrt(np.mean(half**2))))
+    widths = units(release.domain(), "bounds")
+    return Kept(release.synopsis, widths, float(np.sqrt(np.mean(widths**2))))
 
 
 def has_points(synopsis: Synopsis) -> bool:

@@ -50,6 +50,7 @@ class Source(Protocol):
     unit: PrivacyUnit
     max_rows: int
     is_sparse: bool
+    is_private: bool  # the caller's mark: `kveil.read(..., private=True)`
 
     def partitions(self) -> Sequence[Any]: ...
 

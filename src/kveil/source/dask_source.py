@@ -48,7 +48,7 @@ class DaskSource:
     def __init__(self, parts: Sequence[Any], open_part: Callable[[Any], Reader], choice: Choice, options: Options) -> None:
         plan = planned(choice, options)
         self.names, self.n_columns, self.blocks, self.missing = plan.names, plan.n_columns, plan.blocks, options.missing
-        self.unit, self.max_rows, self.is_sparse = options.unit, options.most_rows, False
+        self.unit, self.max_rows, self.is_sparse, self.is_private = options.unit, options.most_rows, False, options.private
         self._parts = parts
         self._open_part = partial(_prepared_part, plan, open_part) if plan.preparation.is_needed else open_part
         self._block_rows = options.block_rows(self.n_columns)

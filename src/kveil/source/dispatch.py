@@ -49,6 +49,7 @@ def read(
     category_weight: float = 1.0,
     missing: str | Mapping[Any, Any] = "middle",
     weight: Any = None,
+    private: bool = False,
 ) -> Source:
     """A source of rows, from an array, a sparse matrix, a data frame, a file, or a Dask collection.
 
@@ -72,6 +73,9 @@ def read(
     weight: the column of weights of rows: a row of weight 3 is three equal rows. Weights are rounded down; a missing one, or one
         below 1, leaves the row out. It needs `person`, and all that a person's rows weigh together is at most
         `max_rows_per_person`.
+    private: a mark that these rows must not be looked at. `kveil.plan` and `kveil.compare`, which show what rows hold, refuse a
+        marked source, as they refuse one with a person; a private fit takes it like any other. Not marking rows makes them no
+        less private.
 
     >>> source = read([[0.0, 1.0], [2.0, 3.0]], columns=[1])
     >>> source.n_columns
@@ -83,11 +87,13 @@ def read(
     ('age', 'sex=female', 'sex=male')
     """
     if isinstance(data, Source):
-        given = (columns, person, max_rows_per_person, memory, max_rows, categories, category_weight, missing, weight)
-        if given != (None, None, 1, DEFAULT_MEMORY, DEFAULT_MAX_ROWS, None, 1.0, "middle", None):
+        given = (columns, person, max_rows_per_person, memory, max_rows, categories, category_weight, missing, weight, private)
+        if given != (None, None, 1, DEFAULT_MEMORY, DEFAULT_MAX_ROWS, None, 1.0, "middle", None, False):
             raise InvalidValue("this is a source already, and its options were fixed when it was made. Pass the data itself.")
         return data
-    options = check_options(columns, person, max_rows_per_person, memory, max_rows, categories, category_weight, missing, weight)
+    options = check_options(
+        columns, person, max_rows_per_person, memory, max_rows, categories, category_weight, missing, weight, private
+    )
     if type(data).__module__.split(".")[0] in _DASK:
         from kveil.source.dask_source import open_dask
 

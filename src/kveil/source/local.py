@@ -36,7 +36,8 @@ class LocalSource:
     def __init__(self, reader: Reader, options: Options, blocks: tuple[Block, ...] = ()) -> None:
         self.names, self.n_columns = reader.names, reader.n_columns
         self.unit, self.max_rows = options.unit, options.most_rows
-        self.is_sparse, self.blocks, self.missing = reader.is_sparse, blocks, options.missing
+        self.is_sparse, self.is_private = reader.is_sparse, options.private
+        self.blocks, self.missing = blocks, options.missing
         self._reader = reader
         self._block_rows = options.block_rows(reader.width)
         self._cache = Cache(options.memory // 2)

@@ -36,6 +36,7 @@ class Options:
     category_weight: float = 1.0
     missing: Missing = "middle"
     weight: Hashable | None = None
+    private: bool = False
 
     @property
     def most_rows(self) -> int:
@@ -61,7 +62,7 @@ class Options:
 
 def check_options(
     columns: Any, person: Any, max_rows_per_person: Any, memory: Any, max_rows: Any, categories: Any = None,
-    category_weight: Any = 1.0, missing: Any = "middle", weight: Any = None,
+    category_weight: Any = 1.0, missing: Any = "middle", weight: Any = None, private: Any = False,
 ) -> Options:  # fmt: skip
     """The options as `Options`, or an error that says which one is wrong."""
     m = _whole("max_rows_per_person", max_rows_per_person)
@@ -75,9 +76,11 @@ def check_options(
             'weight repeats rows, so a record would count more than once. Pass person="the column of ids", and '
             "max_rows_per_person: then all that a person's rows weigh together is bounded by it."
         )
+    if not isinstance(private, bool):  # a mark that is misread would protect nobody
+        raise InvalidType("private must be True or False.")
     return Options(
         _columns(columns), _label_of("person", person), m, parse_memory(memory), _whole("max_rows", max_rows),
-        check_categories(categories), check_weight(category_weight), check_missing(missing), _label_of("weight", weight),
+        check_categories(categories), check_weight(category_weight), check_missing(missing), _label_of("weight", weight), private,
     )  # fmt: skip
 
 

@@ -1,0 +1,78 @@
+"""`kveil plan`: what to expect of a fit before anything is spent."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from kveil.cli._options import parse_bounds, parse_labels, parse_numbers
+from kveil.cli.fit import Method, Objective, Relation, Scaling, check_method, model_of
+from kveil.errors import BoundsRequired, InvalidValue
+
+
+def plan(
+    rows: Annotated[float, typer.Option(help="about how many rows the table has: a public figure")],
+    columns: Annotated[int | None, typer.Option("--columns", "-d", min=1, help="number of columns; or give --sample")] = None,
+    k: Annotated[int, typer.Option("--k", "-k", help="number of clusters")] = 8,
+    epsilon: Annotated[float, typer.Option(help="privacy loss; smaller is more private")] = 1.0,
+    delta: Annotated[float, typer.Option(help="0 for a pure guarantee")] = 0.0,
+    sample: Annotated[Path | None, typer.Option(help="PUBLIC rows to try it on; never rows of the table itself")] = None,
+    sample_columns: Annotated[str | None, typer.Option(help="columns of the sample, with commas between; default all")] = None,
+    bounds: Annotated[str | None, typer.Option(help="with --sample: LOW,HIGH or a JSON file of pairs")] = None,
+    center: Annotated[str | None, typer.Option(help="with --radius: centre of a public ball, default 0")] = None,
+    radius: Annotated[float | None, typer.Option(help="radius of a public ball, instead of --bounds")] = None,
+    scaling: Annotated[Scaling | None, typer.Option(help="'bounds': every column counts as equally wide")] = None,
+    objective: Annotated[Objective, typer.Option(help="squared distances, or distances")] = Objective.k_means,
+    method: Annotated[Method, typer.Option(help="how; figures without a sample are for the tree")] = Method.auto,
+    max_rows_per_person: Annotated[int, typer.Option(help="rows of one person that count, if people are protected")] = 1,
+    relation: Annotated[Relation, typer.Option(help="neighbouring tables")] = Relation.add_remove,
+    runs: Annotated[int, typer.Option(min=1, help="with --sample: fits at each epsilon")] = 3,
+    for_ratio: Annotated[float | None, typer.Option(help="with --sample: which epsilon gives this cost ratio")] = None,
+    random_state: Annotated[int | None, typer.Option(min=0, max=2**32 - 1, help="steers public choices, never noise")] = None,
+    picture: Annotated[Path | None, typer.Option(help="draw it into this .svg or .png")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+) -> None:
+    """How large the noise of a fit will be and, on a PUBLIC sample, what privacy will cost. Charges nothing.
+
+    --rows and --sample must be public. A sample taken from the private table would publish what it shows.
+    """
+    from kveil import PrivacyUnit, read
+    from kveil import plan as planned
+
+    check_method(objective, method, False)
+    if sample is None and for_ratio is not None:
+        raise InvalidValue("--for-ratio needs --sample: a ratio of costs is found by trying public rows.")
+    source = None if sample is None else read(sample, columns=parse_labels(sample_columns, sample))
+    if source is not None and bounds is None and radius is None:
+        raise BoundsRequired("--bounds is missing. A sample is clipped as the table will be: pass --bounds LOW,HIGH or --radius.")
+    model = model_of(objective)(
+        k, epsilon=epsilon, delta=delta, method=method.value, relation=relation.value,
+        bounds=parse_bounds(bounds, None if source is None else source.names), center=parse_numbers("--center", center),
+        radius=radius, scaling=None if scaling is None else scaling.value,
+    )  # fmt: skip
+    unit = PrivacyUnit() if max_rows_per_person == 1 else PrivacyUnit("person", max_rows_per_person, "id")
+    found = planned(model, rows, columns, sample=source, n_runs=runs, random_state=random_state, unit=unit)
+    if picture is not None:
+        found.save(picture)
+    if as_json:
+        typer.echo(json.dumps({**found.to_dict(), **_answer(found, for_ratio)}))
+        return
+    typer.echo(str(found))
+    if for_ratio is not None:
+        typer.echo(_words(found, for_ratio))
+
+
+def _answer(found: Any, ratio: float | None) -> dict[str, Any]:
+    return {} if ratio is None else {"for_ratio": ratio, "epsilon_for": found.epsilon_for(ratio)}
+
+
+def _words(found: Any, ratio: float) -> str:
+    epsilon, ends = found.epsilon_for(ratio), (found.trials[0], found.trials[-1])
+    if epsilon is not None:
+        return f"Ratio {ratio:g}: epsilon {epsilon:.3g}."
+    if ends[0].ratio < ratio:
+        return f"Ratio {ratio:g}: less than epsilon {ends[0].epsilon:.3g}, the least that was tried, is enough."
+    return f"Ratio {ratio:g}: not reached up to epsilon {ends[1].epsilon:.3g}."
