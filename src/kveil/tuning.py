@@ -85,7 +85,7 @@ class Tree:
 class KMedian:
     """bits: width of the fixed-point grid; default as fine as exact sums allow.
     smoothing: h of the smoothed distance sqrt(r^2 + h^2) that is minimised, in the units of the data (with
-        scaling="bounds", in half-widths of the bounds); default from released distances.
+        scaling, in half-widths of the bounds, or of the box that was found); default from released distances.
     recovery: how a cluster's median is found: "weiszfeld" (and "auto": noisy steps), "grid" (drawn by the exponential mechanism
         from places around the centre; at most 3 columns), or "all" (from places over the whole domain, the density of
         section 6.2 of the high-dimensional paper; at most 3 columns. Above, where its sampler would be exact in the limit

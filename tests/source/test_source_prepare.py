@@ -167,6 +167,17 @@ def test_a_weight_repeats_a_row_and_a_person_weighs_no_more_than_allowed():
     assert len(set(row_hashes(rows).tolist())) == 3
 
 
+def test_copies_come_in_blocks_no_larger_than_others():
+    """Whatever the weights are, so that they cannot fill the memory."""
+    table = pd.DataFrame({"a": np.arange(50.0), "who": range(50), "copies": 1e9})
+    source = read(table, person="who", max_rows_per_person=100, weight="copies")
+    source._block_rows = 64
+    sizes = [len(block) for block in source.raw_blocks()]
+    assert (max(sizes), sum(sizes)) == (64, 5000)
+    grid = kveil.kernel.grid.Box([0.0], [200.0])
+    assert source.map_reduce(sums, None, grid=grid)[1].tolist() == [5000]
+
+
 @pytest.mark.parametrize(
     ("options", "error", "why"),
     [
@@ -193,6 +204,7 @@ def test_a_weight_repeats_a_row_and_a_person_weighs_no_more_than_allowed():
         ({"missing": {"age": "old"}, "columns": ["age"]}, InvalidValue, "must give a number"),
         ({"missing": {"sex": "x"}, "columns": ["sex"], "categories": {"sex": ("a",)}}, InvalidValue, "one of the levels"),
         ({"weight": "copies"}, InvalidValue, "needs|Pass person"),
+        ({"weight": "copies", "person": "who", "max_rows_per_person": 101}, InvalidValue, "at most 100"),
         ({"weight": 1.5, "person": "who"}, InvalidType, "column of weights"),
         ({"weight": "who", "person": "who"}, SourceError, "cannot be anything else"),
         ({"weight": "copies", "person": "who", "columns": ["age", "copies"]}, SourceError, "cannot be anything else"),

@@ -72,7 +72,7 @@ def read(
         columns as with "middle"), or "mean" (it is filled with a released mean; needs scaling="private"). Row by row, so free.
     weight: the column of weights of rows: a row of weight 3 is three equal rows. Weights are rounded down; a missing one, or one
         below 1, leaves the row out. It needs `person`, and all that a person's rows weigh together is at most
-        `max_rows_per_person`.
+        `max_rows_per_person`, which is then at most 100.
     private: a mark that these rows must not be looked at. `kveil.plan` and `kveil.compare`, which show what rows hold, refuse a
         marked source, as they refuse one with a person; a private fit takes it like any other. Not marking rows makes them no
         less private.

@@ -20,6 +20,7 @@ DEFAULT_MAX_ROWS = 2**40
 Missing = str | Mapping[Hashable, Any]
 
 LARGEST_BLOCK = 65_536  # rows
+MOST_COPIES = 100  # of a row with a weight, so that no weight can fill the memory
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
 
@@ -78,6 +79,11 @@ def check_options(
         )
     if not isinstance(private, bool):  # a mark that is misread would protect nobody
         raise InvalidType("private must be True or False.")
+    if weight is not None and m > MOST_COPIES:
+        raise InvalidValue(
+            f"with weight, max_rows_per_person must be at most {MOST_COPIES}: a row counts up to so often, and noise is as wide. "
+            "Divide the weights by a public number."
+        )
     return Options(
         _columns(columns), _label_of("person", person), m, parse_memory(memory), _whole("max_rows", max_rows),
         check_categories(categories), check_weight(category_weight), check_missing(missing), _label_of("weight", weight), private,

@@ -42,8 +42,8 @@ class Preparation(NamedTuple):
     def n_columns(self) -> int:
         return sum(max(1, n) for n in self.levels)
 
-    def rows(self, block: RawRows) -> RawRows:
-        """Rows of a block made ready, with the ids of their people."""
+    def pieces(self, block: RawRows, rows: int) -> Iterator[RawRows]:
+        """Rows of a block made ready, with the ids of their people, at most `rows` at a time: copies may be many."""
         values, people = np.asarray(block.values, dtype=np.float64), block.ids
         values, weights = (values, None) if self.most is None else (values[:, :-1], values[:, -1])
         missing = ~np.isfinite(values)
@@ -52,10 +52,10 @@ class Preparation(NamedTuple):
         copies = np.ones(len(values), dtype=np.int64) if weights is None else whole_weights(weights, self.most or 1)
         if self.drops:
             copies[missing.any(axis=1)] = 0
-        if weights is not None or self.drops:
-            which = np.repeat(np.arange(len(values)), copies)
-            values, people = values[which], None if people is None else people.take(pa.array(which))
-        return RawRows(self._spread(values), people)
+        which = np.repeat(np.arange(len(values)), copies)
+        for start in range(0, max(1, len(which)), rows):
+            some = which[start : start + rows]
+            yield RawRows(self._spread(values[some]), None if people is None else people.take(pa.array(some)))
 
     def _spread(self, values: Floats) -> Floats:
         """Columns of categories as one column per level: `high` in that of the row's level, 0 in the others. What is no level,
@@ -85,7 +85,7 @@ class PreparedReader:
 
     def blocks(self, part: Any, rows: int, with_ids: bool) -> Iterator[RawRows]:
         for block in self._reader.blocks(part, rows, with_ids):
-            yield self._preparation.rows(block)
+            yield from self._preparation.pieces(block, rows)
 
 
 class Plan(NamedTuple):
