@@ -255,6 +255,7 @@ def test_a_marked_source_is_fitted_like_any_other():
     [
         (FederatedKMeans(3, bounds=(0, 1)), {"n_features": 2}, "PrivateKMeans or a PrivateKMedian"),
         (PrivateKMedian(3, universe=kveil.Euclidean(np.eye(4))), {"n_features": 1}, "universes are not supported"),
+        (PrivateKMeans("auto"), {"n_features": 2}, "depends on the rows"),
         (PrivateKMeans(3, epsilon=float("inf")), {"n_features": 2}, "nothing to plan"),
         (PrivateKMeans(3), {}, "how many columns"),
         (PrivateKMeans(3, bounds=[(0, 1)] * 3), {"n_features": 2}, "must agree"),

@@ -189,4 +189,6 @@ def check_model(model: Any) -> CuratorModel:
         )
     if getattr(model, "universe", None) is not None:
         raise InvalidValue("universes are not supported here: rows must have coordinates. Pass a model with bounds.")
+    if model.n_clusters == "auto":
+        raise InvalidValue('n_clusters="auto" depends on the rows. Pass a number, such as the largest of k_range.')
     return model
