@@ -10,7 +10,7 @@ from exact_answers import Exact
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kveil import LocalKMeans
+from kveil import LocalKMeans, load
 from kveil.collect.client import Refusal
 from kveil.collect.constants import LITE, MOST_AXES, PAPER, ball_chance, collision_chance, tuned
 from kveil.collect.forecast import plan
@@ -97,12 +97,13 @@ def test_a_tuning_that_cannot_be_is_refused_by_the_model_and_by_a_campaign(given
 
 
 @pytest.mark.filterwarnings("ignore:LocalKMeans")
-def test_the_model_takes_a_tuning_and_its_release_says_so():
+def test_the_model_takes_a_tuning_and_its_release_says_so(tmp_path):
     rows = np.repeat([[-0.5, 0.0], [0.5, 0.1]], 5_000, axis=0)
-    tuning = Tuning(lsh="ball", c=4.0)
+    tuning = Tuning(lsh="ball", c=Fraction(4))
     model = LocalKMeans(2, epsilon=4.0, radius=1.0, protocol="lae", tuning=tuning, random_state=0).fit(rows)
     assert np.abs(model.cluster_centers_[model.cluster_centers_[:, 0].argsort()] - [[-0.5, 0], [0.5, 0.1]]).max() < 0.2
-    assert model.release_.parameters["tuning"] == {"lsh": "ball", "alpha": None, "c": 4.0}
+    model.release_.save(tmp_path / "release")
+    assert load(tmp_path / "release").parameters["tuning"] == {"lsh": "ball", "alpha": None, "c": 4.0}
 
 
 HEADER = ("header", "tuning")

@@ -205,7 +205,7 @@ def local_table(
 @app.command("local-slopes")
 def local_slopes(
     out: Annotated[Path, typer.Option("--out", "-o", help="folder to make; must not exist")] = Path("kveil-local-slopes"),
-    quick: Annotated[bool, typer.Option("--quick", help="two numbers of people and of clusters: under a minute")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="two numbers of people and of clusters: some seconds")] = False,
     runs: Annotated[int | None, typer.Option(min=2, help="campaigns of every cell; default 8, 2 with --quick")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:

@@ -183,7 +183,7 @@ class LocalKMeans(EuclideanClusterer):
                 "radius": domain.radius,
                 "preset": self.preset,
                 "devices": self.devices,
-                **({} if self.tuning is None else {"tuning": asdict(self.tuning)}),
+                **({} if self.tuning is None else {"tuning": _plain(self.tuning)}),
             },
             notes=("a simulation: one process held all rows", *forecast.warnings, *outcome.notes, *filling),
         )
@@ -196,6 +196,11 @@ class LocalKMeans(EuclideanClusterer):
         tags.non_deterministic = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _plain(tuning: Lae) -> dict[str, Any]:
+    """As a release holds it: floats in the place of fractions."""
+    return {name: float(value) if isinstance(value, Real) else value for name, value in asdict(tuning).items()}
 
 
 def _points(source: Source, domain: Ball) -> NDArray[np.float64]:

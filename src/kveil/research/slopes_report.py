@@ -69,7 +69,7 @@ def as_markdown(cells: Sequence[Cell], epsilon: float) -> str:
 def _shown(cell: Cell | None) -> str:
     if cell is None:
         return ""
-    return f"{cell.median:.3g}" + (f" ({cell.factor:g})" if cell.factor else "")
+    return f"{cell.median:,.0f}".replace(",", " ") + (f" ({cell.factor:g})" if cell.factor else "")
 
 
 def _line(cells: Sequence[Cell], name: str, along: Along, is_equal: bool) -> list[Cell]:
@@ -109,9 +109,10 @@ def svg(cells: Sequence[Cell], epsilon: float) -> bytes:
 
 
 def _panel(axes: Any, cells: Sequence[Cell], along: Along, is_equal: bool) -> None:
-    axes.set_title(f"{'groups of one size' if is_equal else 'small groups, hardest size'}", fontsize=9)
+    axes.set_title("groups of one size" if is_equal else "the hardest small groups", fontsize=9)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(lambda value, position: f"{value:,.0f}".replace(",", " "))
     axes.set_xlabel("people" if along == "people" else "clusters k")
     for name in PROTOCOLS:
         line = _line(cells, name, along, is_equal)
