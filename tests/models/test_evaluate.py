@@ -77,9 +77,9 @@ def least(runs, tests, chance=0.95):
 @pytest.fixture
 def judge(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
-    from benchmarks import judge_evaluate
+    from benchmarks.judge import evaluate as judged
 
-    return judge_evaluate
+    return judged
 
 
 def test_intervals_hold(release, rows, judge, monkeypatch):
@@ -95,7 +95,7 @@ def test_intervals_hold(release, rows, judge, monkeypatch):
 @pytest.mark.research
 @pytest.mark.parametrize("name", ["rows replaced", "people with 3 rows", "Gaussian noise"])
 def test_intervals_hold_for_people_replaced_rows_and_gaussian_noise(release, rows, judge, name):
-    """1000 runs each; false alarm 1e-6. `python -m benchmarks judge_evaluate` makes 10 000."""
+    """1000 runs each; false alarm 1e-6. `python -m benchmarks judge evaluate` makes 10 000."""
     assert min(judge.covered(release, rows, 1000, **judge.TERMS[name]).values()) >= least(1000, 3 * 7)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from kveil.errors import InvalidValue, MissingExtra
 from kveil.release import save_picture, text_picture
+from kveil.solve.synopsis import Synopsis
 
 rng = np.random.default_rng(3)
 SHAPES = [(1, 1), (6, 1), (1, 2), (8, 2), (5, 5), (60, 70)]
@@ -89,6 +90,17 @@ def test_a_figure_carries_the_guarantee_and_no_date(make, tmp_path, shape, weigh
     assert "(ε = 0.5, δ = 0) per record, add or remove, central model." in text  # as a comment beside the outlines
     assert "dc:date" not in text
     assert save_picture(release, tmp_path / "again.svg").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_a_figure_of_few_features_shows_where_rows_are(make, tmp_path, d):
+    pytest.importorskip("matplotlib")
+    points, half = np.linspace(-3, 3, 4)[:, None] * np.ones(d), np.ones((4, d))
+    synopsis = Synopsis("cells", points, np.array([5.0, 50.0, 5.0, -1.0]), np.ones(4, dtype=bool), half, 1.0, 60.0, 1.0)
+    bare, drawn = (make(centers=np.zeros((1, d)), synopsis=given) for given in (None, synopsis))
+    sizes = [save_picture(release, tmp_path / f"{n}.svg").stat().st_size for n, release in enumerate((bare, drawn))]
+    assert sizes[1] > sizes[0] + 500
+    save_picture(make(centers=np.zeros((1, d)), synopsis=synopsis, parameters={}), tmp_path / "no domain.svg")
 
 
 def test_a_figure_can_be_a_png_and_takes_odd_names(make, tmp_path):

@@ -134,10 +134,10 @@ class Release:
         """The same release with `k` centres, for no charge: its synopsis is clustered again. No rows are needed.
 
         It has the same guarantee and receipt, because it is a function of what was released already. With at most 3 columns the
-        cells of the grid are clustered: such centres are nearly as good as those of a fit with this k. With more columns, a
-        small k (up to 0.6 times that of the fit) merges the fitted centres, and a larger one clusters the leaves of the tree,
-        which is rougher: to have many k afterwards, fit with 1.6 times the largest one of interest. Refused where there is no
-        synopsis, and for more than one centre for every two cells.
+        cells of the grid are clustered: such centres are nearly as good as those of a fit with this k. With more columns, fewer
+        centres than the fit has are merged from these; more are found from the leaves of the tree, which is rougher. To have
+        many k afterwards, fit with the largest one of interest. Refused where there is no synopsis, and for more than one
+        centre for every two cells.
 
         random_state: steers the clustering of released points; None is a fixed seed, so that everybody gets the same centres.
 

@@ -11,8 +11,6 @@ from kveil.solve.histogram import Histogram
 from kveil.solve.placed import Clustering, Placed, merged
 from kveil.solve.synopsis import Synopsis
 
-FEW = 0.6  # of the fitted number of centres: so few are best found from the fitted centres themselves
-
 
 def of_cells(synopsis: Synopsis, unit: Floats | float, k: int, rng: np.random.Generator) -> Placed:
     """k centres of the cells of one grid, as a fit finds them before its step."""

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.judge_units [scales | bounds | categories | missing ...]`: units, bounds, categories and missing cells.
+"""`python -m benchmarks.judge.units [scales | bounds | categories | missing ...]`: units, bounds, categories and missing cells.
 
 Tables of real sets (../shared/data) and made ones. `ratio` is the cost of released centres over that of scikit-learn's k-means
 (3 starts), mean and standard error over runs. Costs of `scales` are in true units of deviation, clipped at 6 of them.
@@ -271,6 +271,12 @@ TABLES: dict[str, Callable[[], Iterator[str]]] = {
 def table() -> str:
     """All tables, as Markdown."""
     return "\n\n".join(f"## {name}\n\n" + "\n".join(make()) for name, make in TABLES.items())
+
+
+def run() -> Iterator[Bar]:
+    """The tables, printed. Their numbers are on the pages; the suite holds the bars of single ones."""
+    print(table())
+    yield from ()
 
 
 def main() -> None:
