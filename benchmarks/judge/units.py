@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 import kveil
+from benchmarks.bar import Bar
 from benchmarks.sets import ADULT, DIAMONDS, SHARED
 from kveil import PrivateKMeans
 
