@@ -111,15 +111,15 @@ class _Fit(Stages):
     """One fit: the stages, centres from the leaves, and relative steps."""
 
     def run(self) -> Found:
-        ground, seen = self.ground, self.look()
+        seen = self.look()
         if not seen.has_signal:
             notes = self._chosen(seen, None)
-            found = one_mean(ground, seen.middle, seen.radius, seen.n, seen.n_deviation, seen.total)
+            found = one_mean(self.ground, seen.middle, seen.radius, seen.n, seen.n_deviation, seen.total)
             return replace(found, notes=(*notes, *found.notes))
         self.k = seen.n_centers
         placed, synopsis, said = self._of_few_columns(seen) if self.is_low else self._of_leaves(seen)
-        placed, notes = _filled(placed, ground.k)
-        return ground.found(placed.centers, shares(placed.counts), placed.errors, (*said, *notes), synopsis)
+        placed, notes = _filled(placed, self.ground.k)
+        return self.ground.found(placed.centers, shares(placed.counts), placed.errors, (*said, *notes), synopsis)
 
     def _chosen(self, seen: FirstLook, synopsis: Synopsis | None) -> tuple[str, ...]:
         """With n_clusters="auto": from here on the fit is one with the k that released values suggest, and a note says why."""
@@ -127,7 +127,8 @@ class _Fit(Stages):
         if k_range is None:
             return ()
         best = choice(NOTHING, None, k_range[0]) if synopsis is None else chosen(synopsis, self.ground.widths, k_range)
-        self.ground.k, self.k = best.k, min(best.k, seen.n_centers)
+        self.ground = Ground(replace(self.ground.task, n_clusters=best.k), self.desk)
+        self.k = min(best.k, seen.n_centers)
         return (f"{CHOSE}{best.why}.",)
 
     def _of_few_columns(self, seen: FirstLook) -> tuple[Placed, Synopsis, tuple[str, ...]]:
