@@ -204,7 +204,6 @@ class TestUsage:
     @pytest.mark.parametrize(
         "arguments",
         [
-            ("--k", "many"),
             ("--epsilon", "small"),
             ("--relation", "friends"),
             ("--method", "magic"),
@@ -219,6 +218,10 @@ class TestUsage:
     def test_arguments_that_make_no_sense_are_refused(self, refused, csv, tmp_path, arguments):
         said = refused(2, "fit", csv, "-o", tmp_path / "out", *BOUNDS, "--ledger", tmp_path / "budget.db", *arguments)
         assert "Usage: kveil fit" in said
+
+    def test_a_number_of_clusters_that_is_none_is_refused(self, refused, csv, tmp_path):
+        said = refused(2, "fit", csv, "-o", tmp_path / "out", *BOUNDS, "--ledger", tmp_path / "budget.db", "--k", "many")
+        assert "--k takes a whole number, or auto" in said
 
     @pytest.mark.parametrize(
         "arguments", [("fit",), ("fit", "table.csv"), ("fit", "-o", "out"), ("guarantee",), ("ledger", "init", "x.db"), ("fly",)]
