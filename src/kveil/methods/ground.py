@@ -43,6 +43,10 @@ class Ground:
         """What counts as 1 in every column, in its own unit: half-widths of the bounds where columns are scaled, else 1."""
         return self.task.domain.half if self.task.scaling == "bounds" else 1.0
 
+    def ask_for(self, k: int) -> None:
+        """From here on so many centres are asked for: with n_clusters="auto", what released values suggest."""
+        self.k = k
+
     def positions(self, points: Floats) -> Floats:
         """Points, in steps from the centre of the domain, in the units of the columns."""
         return np.asarray(self.task.domain.center + points * self.unit)

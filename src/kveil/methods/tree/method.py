@@ -127,7 +127,8 @@ class _Fit(Stages):
         if k_range is None:
             return ()
         best = choice(NOTHING, None, k_range[0]) if synopsis is None else chosen(synopsis, self.ground.widths, k_range)
-        self.ground.k, self.k = best.k, min(best.k, seen.n_centers)
+        self.ground.ask_for(best.k)
+        self.k = min(best.k, seen.n_centers)
         return (f"{CHOSE}{best.why}.",)
 
     def _of_few_columns(self, seen: FirstLook) -> tuple[Placed, Synopsis, tuple[str, ...]]:
