@@ -38,16 +38,17 @@ def test_five_clumps_are_found_for_the_guarantee_of_a_fixed_number(name):
     d, options = WAYS[name]
     rows = clumps(d) * (np.array([1.0, 5.0]) if "scaling" in options else 1.0)
     given = {"bounds": (-1, 1), "random_state": 0, **options}
-    model, fixed = PrivateKMeans("auto", **given), PrivateKMeans(5, **given)
+    model, fixed = PrivateKMeans("auto", k_range=(2, 11), **given), PrivateKMeans(5, **given)
     assert model.guarantee(d) == fixed.guarantee(d)
     with scripted(2):
         release = model.fit(rows).release_
     assert len(release.centers) == 5
     assert model.guarantee_.charges == fixed.guarantee(d).charges
     assert release.parameters["n_clusters"] == "auto"
-    assert release.parameters["k_range"] == [2, 20]
-    assert release.notes[0] == f'n_clusters="auto": {release.cost_curve().why}.'
-    assert release.cost_curve().suggested == 5
+    assert release.parameters["k_range"] == [2, 11]
+    curve = release.cost_curve()
+    assert release.notes[0] == f'n_clusters="auto": {curve.why}.'
+    assert curve.suggested == 5
     assert "auto" not in " ".join(release.recluster(2).notes)
     assert "k_range" not in release.recluster(2).parameters
 
@@ -58,6 +59,7 @@ def test_a_ledger_is_charged_once_and_what_it_would_be_for_any_number():
         PrivateKMeans("auto", epsilon=1.0, bounds=(-1, 1), ledger=book).fit(clumps(2, 2000))
     assert len(book.charges()) == 1
     assert book.remaining().epsilon == 0
+    assert PrivateKMeans("auto", bounds=(-1, 1)).fit(clumps(2, 300)).release_.parameters["k_range"] == [2, 20]
 
 
 @pytest.mark.parametrize(

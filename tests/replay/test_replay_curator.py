@@ -139,7 +139,6 @@ KMEANS = {
     "tree, projection, Gaussian": means("tree", 20, epsilon=100.0, **GAUSS),
     "tree, principal axes": means("tree", 20, epsilon=100.0, **GAUSS, tuning=tuning.Tree(frame="pca")),
     "tree, zCDP": means("tree", **zcdp(40.0)),
-    "tree, auto": means("tree", n_clusters="auto", k_range=(2, 6)),
     "tree, auto, stairs": means("tree", epsilon=4.0, tables=stairs, n_clusters="auto", k_range=(2, 6)),
     "tree, auto, 6 columns": means("tree", 6, epsilon=80.0, **GAUSS, n_clusters="auto", k_range=(2, 5)),
     "tree, auto, projection": means("tree", 20, epsilon=200.0, **GAUSS, n_clusters="auto", k_range=(2, 5)),
