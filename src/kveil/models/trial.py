@@ -27,6 +27,7 @@ from kveil.release import Release
 from kveil.release.answers import distances, domain_of, scaling_of
 from kveil.solve.wkmedian import thorough_kmedian
 from kveil.source import read
+from kveil.source.base import is_marked_private
 from kveil.space.euclidean import clip
 
 MOST_ROWS = 20_000  # of a sample: more take longer and tell little more
@@ -50,7 +51,7 @@ class PublicRows(NamedTuple):
 def public_rows(data: Any, most: int, rng: np.random.Generator) -> PublicRows:
     """At most `most` rows of what the caller says is public, drawn at random. What is marked as private is refused unread."""
     source = read(data)
-    if source.is_private or source.unit.kind != "record":
+    if is_marked_private(source) or source.unit.kind != "record":
         mark = "it was read with private=True" if source.is_private else "it has a column of person ids"
         raise InvalidValue(
             f"this source is private: {mark}. Here rows are looked at without noise, and what they show is printed: pass public "

@@ -50,7 +50,6 @@ class Source(Protocol):
     unit: PrivacyUnit
     max_rows: int
     is_sparse: bool
-    is_private: bool  # the caller's mark: `kveil.read(..., private=True)`
 
     def partitions(self) -> Sequence[Any]: ...
 
@@ -77,6 +76,11 @@ class Block(NamedTuple):
 def blocks_of(source: Any) -> tuple[Block, ...]:
     """The columns of a source that stand for levels of categories; none if it knows of none."""
     return getattr(source, "blocks", ())
+
+
+def is_marked_private(source: Any) -> bool:
+    """Whether the caller said that its rows must not be looked at: `kveil.read(..., private=True)`."""
+    return getattr(source, "is_private", False)
 
 
 def missing_of(source: Any) -> Any:
