@@ -52,7 +52,7 @@ def public_rows(data: Any, most: int, rng: np.random.Generator) -> PublicRows:
     """At most `most` rows of what the caller says is public, drawn at random. What is marked as private is refused unread."""
     source = read(data)
     if is_marked_private(source) or source.unit.kind != "record":
-        mark = "it was read with private=True" if source.is_private else "it has a column of person ids"
+        mark = "it was read with private=True" if is_marked_private(source) else "it has a column of person ids"
         raise InvalidValue(
             f"this source is private: {mark}. Here rows are looked at without noise, and what they show is printed: pass public "
             "rows, such as last year's open table. Choosing parameters on the private rows themselves would publish them."
