@@ -1,8 +1,9 @@
-"""Noise of the HST paper as printed. Not sound: kept to show by how much, and to draw the paper's figures. Never used by a model.
+"""Noise of the HST paper as printed, which is sound by one of its numberings only: to show that, and to draw its figures.
 
 "k-Median Clustering via Metric Embedding: Towards Better Initialization with Differential Privacy" adds Lap(2**(L - h) / epsilon)
 to the counts of level h and claims epsilon. That holds if level L is the root and is not counted. With the first partition as
-level L, as its section 3.1 numbers them, m levels cost 2 - 2**(1 - m) times epsilon; the proof of Lemma B.3 has 2**((L - h) / 2).
+level L, which its section 3.1 says as well, m levels cost 2 - 2**(1 - m) times epsilon. The proof of Lemma B.3 has
+2**((L - h) / 2), perhaps a misprint. Never used by a model.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Seeds of the HST paper with the noise it prints, to draw its figures. Never used by a model.
 
-Drawn in floating point by a seeded generator, so they promise nothing; and the printed scales would not keep their epsilon either
-(`printed_hst`).
+Drawn in floating point by a seeded generator, so they promise nothing. Levels are numbered so that there is least noise, and then
+the printed scales cost more than their epsilon (`printed_hst`).
 """
 
 from __future__ import annotations
