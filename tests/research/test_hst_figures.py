@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kveil import Precomputed
+from kveil import Graph, Precomputed
 from kveil.errors import SourceError
 from kveil.partition.hst import Hst
 from kveil.research import median_methods
@@ -331,6 +331,12 @@ class TestFigure:
         drawn = graph_figure.svg(400).decode()
         for text in ("r = 1", "r = 100", "50 of 400 vertices", "ten links between two clusters, which it leaves open"):
             assert text in drawn, text
+
+    def test_mean_distances_leave_out_a_vertex_and_itself(self, figure):
+        from kveil.research import graph_figure
+
+        path = Graph.from_edges([[0, 1], [1, 2], [2, 3]], lengths=[1, 5, 3])
+        assert graph_figure.mean_distances(path, np.array([0, 0, 1, 1])) == (2.0, 7.0)  # 1, 3; 6, 9, 5, 8
 
     def test_places_on_a_plane_keep_distances_that_fit_there(self, figure):
         from kveil.research import graph_figure
