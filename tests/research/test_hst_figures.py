@@ -315,8 +315,8 @@ class TestFigure:
         two = [replace(told, name=name, kind=kind) for name in ("one", "other") for kind in KINDS]
         steps, best = (hst_walk_figure.svg(two, what).decode() for what in ("steps", "best"))
         for name in (*PRINTED, *CORRECTED):
-            assert steps.count(f">{name}<") == best.count(f">{name}<") == 2  # a panel per universe, none for balanced demands
-        assert steps.count(f">{hst_walk_figure.AIMLESS}<") == 2
+            assert steps.count(f" {name}<") == best.count(f" {name}<") == 2  # a panel per universe, none for balanced demands
+        assert steps.count(f"··· {hst_walk_figure.AIMLESS}<") == 2
         assert hst_walk_figure.AIMLESS not in best
         assert "T = 6 steps" in steps
         assert "NDP-HST" not in steps
