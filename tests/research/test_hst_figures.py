@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kveil import Precomputed
+from kveil import Graph, Precomputed
 from kveil.errors import SourceError
 from kveil.partition.hst import Hst
 from kveil.research import median_methods
@@ -315,8 +315,8 @@ class TestFigure:
         two = [replace(told, name=name, kind=kind) for name in ("one", "other") for kind in KINDS]
         steps, best = (hst_walk_figure.svg(two, what).decode() for what in ("steps", "best"))
         for name in (*PRINTED, *CORRECTED):
-            assert steps.count(f">{name}<") == best.count(f">{name}<") == 2  # a panel per universe, none for balanced demands
-        assert steps.count(f">{hst_walk_figure.AIMLESS}<") == 2
+            assert steps.count(f" {name}<") == best.count(f" {name}<") == 2  # a panel per universe, none for balanced demands
+        assert steps.count(f"··· {hst_walk_figure.AIMLESS}<") == 2
         assert hst_walk_figure.AIMLESS not in best
         assert "T = 6 steps" in steps
         assert "NDP-HST" not in steps
@@ -331,6 +331,12 @@ class TestFigure:
         drawn = graph_figure.svg(400).decode()
         for text in ("r = 1", "r = 100", "50 of 400 vertices", "ten links between two clusters, which it leaves open"):
             assert text in drawn, text
+
+    def test_mean_distances_leave_out_a_vertex_and_itself(self, figure):
+        from kveil.research import graph_figure
+
+        path = Graph.from_edges([[0, 1], [1, 2], [2, 3]], lengths=[1, 5, 3])
+        assert graph_figure.mean_distances(path, np.array([0, 0, 1, 1])) == (2.0, 7.0)  # 1, 3; 6, 9, 5, 8
 
     def test_places_on_a_plane_keep_distances_that_fit_there(self, figure):
         from kveil.research import graph_figure

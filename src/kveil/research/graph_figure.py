@@ -50,6 +50,12 @@ def on_a_plane(distances: Floats) -> Floats:
     return np.asarray(vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0.0)))
 
 
+def mean_distances(graph: Graph, group: Integers) -> tuple[float, float]:
+    """Of all pairs of vertices of one cluster, and of two."""
+    apart, is_one = graph.distances(np.arange(graph.n_points)) * graph.step, group[:, None] == group
+    return float(apart[is_one].sum() / (is_one.sum() - graph.n_points)), float(apart[~is_one].mean())
+
+
 def _panel(axes: Any, graph: Graph, group: Integers, r: int) -> None:
     chosen = excerpt(graph, group)
     places = on_a_plane(np.asarray(graph.distances(chosen, chosen) * graph.step, dtype=np.float64))
@@ -61,7 +67,8 @@ def _panel(axes: Any, graph: Graph, group: Integers, r: int) -> None:
                 ends = places[[one, int(np.flatnonzero(chosen == head)[0])]]
                 axes.plot(*ends.T, color=str(0.8 * (1 - near)), lw=0.4 + 2.0 * near, zorder=1)
     axes.scatter(*places.T, c=[COLOURS[one] for one in group[chosen]], s=45, edgecolors="black", linewidths=0.7, zorder=2)
-    axes.set_title(f"r = {r}", loc="left")
+    within, between = mean_distances(graph, group)
+    axes.set_title(f"r = {r}: mean distance {within:.2f} within a cluster, {between:.2f} between clusters", loc="left")
     axes.set_aspect("equal", adjustable="datalim")
     axes.grid(color="#EEEEEE", linewidth=0.6)
     axes.set_axisbelow(True)

@@ -15,6 +15,7 @@ from kveil.research.hst_figures import Cell, Outcome
 from kveil.research.hst_times import FIXED, Timing
 
 STROKES = {"not private": "--", "printed": ":", "corrected": "-", "counts": "-"}
+MARKS = {"--": "- -", ":": "···", "-": "—"}  # before a name, since two lines may have one colour
 SHOWN = (("seeds", "seeds"), ("final", "after the search"))
 COLOURS = {"k-median++": "#0072B2", "HST, tree and search": "#D55E00", "HST, tree kept": "#E69F00"}
 
@@ -78,7 +79,7 @@ def _costs(axes: Any, outcome: Outcome, what: str, title: str) -> None:
         low, high = zip(*map(band, costs), strict=True)
         axes.fill_between(places, low, high, color=method.colour, alpha=0.08, linewidth=0)
         axes.plot(places, means, STROKES[method.way], color=method.colour, linewidth=1.6, marker="o", markersize=3.0)
-        ends.append((means[-1], name, method.colour))
+        ends.append((means[-1], f"{MARKS[STROKES[method.way]]} {name}", method.colour))
     names_beside(axes, ends)
 
 

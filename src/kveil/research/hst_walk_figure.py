@@ -9,7 +9,7 @@ import numpy as np
 
 from kveil.research.figure import GREY, names_beside
 from kveil.research.hst_claims import PRINTED
-from kveil.research.hst_figure import STROKES, drawn_as, prepare
+from kveil.research.hst_figure import MARKS, STROKES, drawn_as, prepare
 from kveil.research.hst_figures import Outcome
 
 AIMLESS = "HST seeds, swaps at random"
@@ -57,4 +57,4 @@ def _panel(axes: Any, outcome: Outcome, what: What) -> None:
         stroke, colour = styles[name]
         errors = [float(np.std(some, ddof=1)) / np.sqrt(len(some)) if len(some) > 1 else 0.0 for some in runs]
         axes.errorbar(outcome.clusters, means[name], errors, ls=stroke, color=colour, lw=1.6, marker="o", ms=3.0, elinewidth=0.7)
-    names_beside(axes, [(means[name][-1], name, styles[name][1]) for name in numbers])
+    names_beside(axes, [(means[name][-1], f"{MARKS[styles[name][0]]} {name}", styles[name][1]) for name in numbers])
