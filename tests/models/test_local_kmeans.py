@@ -120,6 +120,17 @@ def test_no_radius_and_sparse_or_several_rows_of_a_person_are_refused():
         LocalKMeans(2, radius=1.0).fit(kveil.read(people, person="id", max_rows_per_person=2))
 
 
+@pytest.mark.parametrize("missing", ["drop", "mean"])
+def test_a_device_whose_row_is_not_whole_reports_like_the_others(missing):
+    """How many report is public under replace-one. If rows were left out, it would tell whose row has a missing cell."""
+    rows = two_places(2000)
+    rows[3, 0] = np.nan
+    asked = LocalKMeans(2, epsilon=4.0, center=100.0, radius=80.0, random_state=0)
+    with pytest.raises(InvalidValue, match="its silence would tell"):
+        asked.fit(kveil.read(rows, missing=missing))
+    assert "2 000;" in str(asked.fit(kveil.read(rows, missing={0: 100.0})).plan_)
+
+
 def test_auto_refuses_too_few_people_and_a_named_protocol_warns():
     rows = np.zeros((500, 10))
     with pytest.raises(KveilError, match="too few people"):

@@ -68,3 +68,28 @@ def test_several_choices_are_pure():
     with pytest.raises(AssertionError, match="pure"):
         desk.choose_several(ColumnCosts(FRAME, D), 1, 0.5)
     assert desk.left == 1.0
+
+
+HALF = 0.5**0.5
+ALONG, ACROSS, OTHERS = [1.0, 0.0, 0.0, 0.0], [HALF, HALF, 0.0, 0.0], [[0.5, 0.0, 0.0, 0.0]] * 6
+
+
+def costs_of(rows):
+    table = csr_array(np.array(rows, dtype=float).reshape(-1, D))
+    return ColumnCosts(FRAME, D).raw(summed().raw(Ball([0.0] * D, 1.0, 16).encode_sparse(table)))[0]
+
+
+@pytest.mark.parametrize(("row", "rounds"), [(ALONG, D), (ACROSS, 1)], ids=["all in one column", "over several"])
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_several_choices_are_charged_for_what_a_person_of_two_rows_can_do(relation, row, rounds, monkeypatch):
+    """Nearly attained, so that a charge for half of it would show: for one row of two, or for adding where rows are replaced."""
+    charges = []
+    monkeypatch.setattr(Pool, "_draw", lambda self, measurement, raw: charges.append(measurement.charge))
+    pool = Pool(Fraction(1), Fraction(0), relation, PrivacyUnit("person", 2), is_pure=True)
+    Held(summed(), (np.zeros(1, dtype=np.int64), ZEROS), pool).choose_several(ColumnCosts(FRAME, D), rounds, 0.5)
+    others = OTHERS if rounds > 1 else []
+    opposite = [-1.0 * np.array(row)] if rounds > 1 else [np.array(row)[::-1]]  # what the person may have instead
+    after = opposite * 2 if relation == "replace-one" else []
+    away = np.abs(costs_of([*others, row, row]) - costs_of([*others, *after]))
+    moved = (rounds - 1) * away.max() + away.sum()
+    assert 0.9 * charges[0].sensitivity < moved <= charges[0].sensitivity

@@ -56,6 +56,7 @@ def moved(question: Question, part: Part, before: Any, after: Any) -> tuple[int,
         return norm(added, is_l2=getattr(question, "is_squared", False)), part.length
     if part.kind == "total":
         assert added.size == 1, "a total is one number"
+        assert (added >= 0).all(), "a row takes nothing from a total: else one that is replaced would move it twice as far"
         return norm(added, is_l2=False), part.length
     if part.kind == "costs":
         return int(np.ptp(added)), part.length

@@ -71,6 +71,13 @@ def stairs(d: int, relation: str, steps: Iterable[int] = (0, 1, 2, 4)) -> Iterat
         yield Pairs(flights[n + 1], [flights[n]])
 
 
+def halves(d: int, relation: str) -> Iterator[Pairs]:
+    """Equally many rows at either end, and one more or less at one of them: the median of every column is there or there."""
+    low, high = np.full((6, d), -0.5), np.full((6, d), 0.93)
+    even, more, less = np.vstack([low, high]), np.vstack([low, high, high[:1]]), np.vstack([low, high[1:]])
+    yield Pairs(even, [more, less])
+
+
 DEMAND = np.array([3, 17, 28, np.nan, 1e308] + [5] * 6 + [6, 11, 12] * 3 + [22] * 12)[:, None]  # rows alone first
 OTHERS = np.array([0, 29, 17, -1, 0.5, np.nan, 10])[:, None]
 

@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 from leaving import fitted
-from neighbours import DEMAND, OTHERS, Pairs, demands, mixed, odd, people, rows_moved, stairs
+from neighbours import DEMAND, OTHERS, Pairs, demands, halves, mixed, odd, people, rows_moved, stairs
 from replaying import replay
 
 from kveil import Euclidean, Graph, Ledger, PrivateKMeans, PrivateKMedian, read, tuning
@@ -117,6 +117,7 @@ KMEANS = {
     "tree, frame": means("tree", bounds=BY_NAME, rows=pandas_frame),
     "tree, scaling": means("tree", bounds=UNEVEN, scaling="bounds"),
     "tree, private scales, loud noise": means("tree", epsilon=2.0, tables=stairs, scaling="private"),
+    "tree, private scales, a median that tips over": means("tree", 1, epsilon=1000.0, tables=halves, scaling="private"),
     "tree, private scales, people": means("tree", 5, epsilon=80.0, scaling="private", **GAUSS, **REPLACE, **of_people(2)),
     "tree, cells filled with means": means("tree", scaling="private", rows=lambda table: read(table, missing="mean")),
     "tree, rows left out": means("tree", rows=lambda table: read(table, missing="drop"), **REPLACE),

@@ -27,6 +27,7 @@ from kveil.models.judging import warn_of_noise, with_verdict
 from kveil.models.paying import public_generator
 from kveil.release import Release
 from kveil.source import Source, read
+from kveil.source.base import missing_of
 from kveil.space.bounds import check_domain
 from kveil.space.euclidean import Scaling
 from kveil.tuning import Lae
@@ -106,6 +107,11 @@ class LocalKMeans(EuclideanClusterer):
         k, epsilon = check_clusters(self.n_clusters, source.n_columns), self._epsilon()
         if source.is_sparse or source.unit.kind != "record":
             raise InvalidValue("a device holds one row of one person: give dense rows, not sparse ones, and one row a person.")
+        if missing_of(source) in ("drop", "mean"):  # how many report is public, and nobody releases a mean before they do
+            raise InvalidValue(
+                f'missing="{missing_of(source)}" is not for devices: each of them reports, or its silence would tell that a cell '
+                'is missing. Use missing="middle", or public values by column.'
+            )
         check_choice("devices", self.devices, ("fast", "exact"))
         rng = public_generator(self.random_state)
         with np.errstate(all="ignore"):  # what rows hold never raises, whatever this process has set

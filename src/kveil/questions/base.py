@@ -20,7 +20,7 @@ class Part:
     "counts"       a row adds numbers that are not negative, `length` together at most; nearly always that is 1 in one cell
     "vectors"      a row is in at most one cell, an entry of the first axis, and adds a vector of L2 norm at most `length`
     "coordinates"  the same with the L1 norm, for noise on every coordinate
-    "total"        a row moves one number by at most `length`, and a replaced row moves it no further than an added one
+    "total"        a row adds to one number between 0 and `length`, so a replaced row moves it no further than an added one
     "costs"        what a row adds to any two of the numbers differs by at most `length`
     "cell costs"   a row is in one cell, an entry of the first axis; the costs there are "costs", and no others move
     "peeled costs" a row is in one cell, where costs move by at most `largest` each and `length` in L1, and no others move
