@@ -40,7 +40,7 @@ def evaluate(
 
     release: centres in space, of PrivateKMeans, PrivateKMedian, StreamKMeans, FederatedKMeans or LocalKMeans. For k-median costs
         are sums of distances, otherwise of squared distances.
-    data: rows, or `kveil.read(...)`. Frames and files are read by the names of the release's features. Where there are categories,
+    data: rows, or `kveil.read(...)`. Frames and files are read by the names of the release's features. With categories,
         or missing cells were not left at "middle", read them as for fit.
     epsilon: the whole cost of this evaluation. ledger: the budget of the people in `data`; its relation decides who is hidden.
     delta: used only where the ledger adds zCDP; elsewhere Laplace noise is narrower, and the promise is pure.

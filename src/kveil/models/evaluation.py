@@ -92,7 +92,7 @@ def sized(sizes: Integers, noise: Noise) -> tuple[Estimate, tuple[Estimate, ...]
 
 
 def from_zero(value: float, half: float) -> Estimate:
-    """What is never negative, from a noisy value that may be. Its interval keeps at least half its width, and so never ends at 0."""
+    """What is never negative, from a noisy value that may be. Its interval keeps half its width, and so never ends at 0."""
     least = max(0.0, value)
     return Estimate(least, max(0.0, value - half), least + half)
 
