@@ -53,7 +53,7 @@ def test_a_curve_is_printed_as_a_table_and_as_json_and_drawn(release, tmp_path, 
 
 def test_made_up_rows_are_written_with_the_names_of_the_columns(release, tmp_path, kveil):
     done = kveil("sample", release, "--rows", 500, "-o", tmp_path / "made.csv", "--random-state", 3)
-    assert "no data" in done.out
+    assert "not data" in done.out
     header, *lines = (tmp_path / "made.csv").read_text().splitlines()
     assert header == "age,height"
     assert len(lines) == 500

@@ -99,3 +99,16 @@ def test_what_cannot_be_used_is_refused_and_costs_nothing(kveil, table, argument
     assert outcome.code == 2
     assert why in outcome.err
     assert Ledger.open(db).charges() == ()
+
+
+def test_an_evaluation_reads_categories_and_missing_cells_as_the_fit_did(kveil, table):
+    people, levels, out, db = table / "people.csv", ("--categories", table / "levels.json"), table / "out", budget(table, 1024.0)
+    fit = ("fit", people, "-k", 2, "--bounds", "0,120", "--scaling", "bounds", "--missing", "drop", *levels, "-o", out)
+    assert kveil(*fit).code == 0
+    asked = ("evaluate", out, people, "--epsilon", 400, "--ledger", db)
+    refused = kveil(*asked)
+    assert refused.code == 2
+    assert "--categories" in refused.err
+    assert Ledger.open(db).spent().epsilon == 0
+    assert json.loads(kveil(*asked, *levels, "--json").out)["rows"]["value"] == 2940  # complete rows, as in the fit
+    assert json.loads(kveil(*asked, *levels, "--missing", "middle", "--json").out)["rows"]["value"] == 3000

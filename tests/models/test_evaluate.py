@@ -220,3 +220,21 @@ def test_a_shape_that_is_asked_of_equal_centres_is_0():
     rows = box.encode(np.array([[0.5], [0.0]]))
     _, shape, sizes = Shape(Centers.of(np.array([[0.5], [0.5]]), box), 100).raw(rows)
     assert (shape.tolist(), sizes.tolist()) == ([0], [2, 0])
+
+
+def test_an_interval_of_what_is_never_negative_does_not_shrink_to_0():
+    noise = Noise(False, 100.0)
+    rows, sizes, _ = evaluation.sized(np.array([-900, 5]), noise)
+    assert [size.value for size in sizes] == [0, 5]
+    assert [size.high for size in sizes] == [noise.half_width(0.05), 5 + noise.half_width(0.05)]
+    assert rows.high == noise.half_width_of_sum(2, 0.025)
+    assert evaluation.averaged(-(2**30), noise, 2**20, evaluation.Estimate(9.0, 8.0, 10.0)).high > 0
+
+
+def test_rows_of_a_release_with_categories_are_read_as_for_fit():
+    table = pd.DataFrame({"age": np.linspace(20, 60, 300), "town": ["north", "south", "south"] * 100})
+    source = read(table, categories={"town": ("north", "south")})
+    fitted = PrivateKMeans(2, epsilon=50.0, bounds={"age": (0, 100)}, scaling="bounds").fit(source).release_
+    with pytest.raises(KveilError, match="categories"):
+        evaluate(fitted, table, 1.0, ledger=ledger())
+    assert evaluate(fitted, source, 1000.0, ledger=ledger(1024.0)).rows.value == 300

@@ -58,7 +58,7 @@ def test_only_centres_three_errors_away_and_with_weight_are_told_apart(make):
     found = made(make, near, np.full(4, 0.1), distances=bins(), weights=np.array([0.4, 0.0, 0.3, 0.3])).verdict()
     assert found.told_apart.tolist() == [True, False, False, False]
     assert found.n_told_apart == 1
-    assert "Number 1, 2, 3 may be noise" in str(found)
+    assert "Centres 1, 2, 3 may be noise" in str(found)
 
 
 def test_no_bin_that_stands_out_is_noise_and_one_place_for_all_too(make):

@@ -46,12 +46,12 @@ def parse_labels(text: str | None, data: Path) -> list[str | int] | None:
 
 def parse_missing(text: str, data: Path) -> Any:
     """`middle`, `drop` or `mean`, or a JSON file: {"age": 40, ...}."""
-    return _by_column("--missing", text, data) if text.lower().endswith(".json") else text
+    return _by_column("--missing", '{"age": 40}', text, data) if text.lower().endswith(".json") else text
 
 
 def parse_categories(path: Path | None, data: Path) -> Any:
     """A JSON file of public levels: {"sex": ["female", "male"], ...}."""
-    return None if path is None else _by_column("--categories", str(path), data)
+    return None if path is None else _by_column("--categories", '{"sex": ["female", "male"]}', str(path), data)
 
 
 def parse_label(text: str | None, data: Path) -> str | int | None:
@@ -109,7 +109,7 @@ def _read_pairs(path: Path, names: tuple[str, ...] | None) -> list[Any]:
         if missing or unknown:
             raise InvalidValue(
                 f"the bounds file must name exactly the columns in use. Missing: {missing or 'none'}. "
-                f"Unknown: {unknown or 'none'}. Choose columns with --columns."
+                f"Unknown: {unknown or 'none'}. Choose columns with --columns, or list levels of text with --categories."
             )
         data = [data[name] for name in names]
     if not isinstance(data, list) or not all(
@@ -119,13 +119,13 @@ def _read_pairs(path: Path, names: tuple[str, ...] | None) -> list[Any]:
     return data
 
 
-def _by_column(option: str, path: str, data: Path) -> dict[str | int, Any]:
+def _by_column(option: str, example: str, path: str, data: Path) -> dict[str | int, Any]:
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         found = None
     if not isinstance(found, dict):
-        raise InvalidValue(f'{option} must name a file of JSON by column, such as {{"age": ...}}, and {path} is none.')
+        raise InvalidValue(f"{option} must name a file of JSON by column, such as {example}. {path} is not one.")
     return {_label(name, data): value for name, value in found.items()}
 
 

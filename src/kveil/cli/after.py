@@ -50,11 +50,11 @@ def curve(
     """What other numbers of clusters would cost, and how many the release at OUT suggests. No charge, no data needed."""
     from kveil import load
 
+    drawn = "" if picture is None else f"\nDrawn into {_new_file(picture)}."
     found = load(out).cost_curve(parse_range("--k-range", k_range), random_state=random_state)
     if picture is not None:
-        _new_file(picture)
         found.save(picture)
-    typer.echo(json.dumps(found.to_dict()) if as_json else str(found))
+    typer.echo(json.dumps(found.to_dict()) if as_json else f"{found}{drawn}")
 
 
 def sample(
@@ -70,7 +70,8 @@ def sample(
     made = release.sample(rows, random_state=random_state)
     names = release.features or tuple(f"x{place}" for place in range(made.shape[1]))
     _write(_new_file(to), names, made)
-    typer.echo(f"{rows} made-up rows written to {to}. They are no data: above 3 columns every cluster is a round blob.")
+    shape = " Every cluster is a round blob." if made.shape[1] > 3 else ""
+    typer.echo(f"{rows} made-up rows written to {to}. They are not data.{shape}")
 
 
 def _write(path: Path, names: tuple[str, ...], rows: Any) -> None:

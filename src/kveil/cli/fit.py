@@ -105,7 +105,10 @@ def fit(
     ] = "middle",
     categories: Annotated[Path | None, typer.Option(help='JSON file of public levels: {"sex": ["female", "male"]}')] = None,
     category_weight: Annotated[float, typer.Option(help="distance between two levels of a category")] = 1.0,
-    columns: Annotated[str | None, typer.Option(help="names (or numbers, of arrays) with commas between; default all")] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(help="names (or numbers, of arrays) with commas between; default all, and text in them counts as missing"),
+    ] = None,
     person: Annotated[str | None, typer.Option(help="column of ids: protect people instead of records")] = None,
     max_rows_per_person: Annotated[int, typer.Option(help="rows of one person that count")] = 1,
     relation: Annotated[Relation, typer.Option(help="neighbouring tables")] = Relation.add_remove,
@@ -136,6 +139,8 @@ def fit(
     n_clusters, between = parse_clusters(k), parse_range("--k-range", k_range)
     if (n_clusters == "auto" or between) and (goal is not Objective.k_means or on_graph):
         raise InvalidValue("-k auto and --k-range are for --objective k-means, not on a graph. Pass a number of clusters.")
+    if between and n_clusters != "auto":
+        raise InvalidValue("--k-range is what -k auto chooses from. Leave it out, or say -k auto.")
     check_place(out, force)
     rows = demand or data
     chosen: dict[str, Any] = {

@@ -96,7 +96,7 @@ class Box(Domain):
             raise InvalidValue("bounds must be two scalars or two sequences of equal length, one entry a feature.")
         if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
             raise InvalidValue(
-                "bounds are (lows, highs), not a pair a feature, finite and low < high in each; take them from public knowledge."
+                "bounds are (lows, highs), not one pair per feature, finite and low < high in each; from public knowledge."
             )
         super().__init__(low / 2 + high / 2, high / 2 - low / 2, bits)
         self.lower, self.upper = low, high

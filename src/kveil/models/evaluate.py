@@ -16,7 +16,7 @@ from kveil.errors import GridOverflow, InvalidType, InvalidValue
 from kveil.kernel.ledger import UNIT, Ledger
 from kveil.kernel.loss import floor_delta, floor_epsilon, guarantee, zcdp_rho
 from kveil.methods.base import WIDEST
-from kveil.models.evaluation import Clip, Estimate, Evaluation, Noise, averaged, chosen_clip, outer_edges, sized
+from kveil.models.evaluation import Clip, Evaluation, Noise, averaged, chosen_clip, from_zero, outer_edges, sized
 from kveil.models.paying import open_ledger, receipt_of
 from kveil.questions.base import Part
 from kveil.questions.closeness import SILHOUETTE, TOP, Closeness, NearestBins, Shape
@@ -40,7 +40,8 @@ def evaluate(
 
     release: centres in space, of PrivateKMeans, PrivateKMedian, StreamKMeans, FederatedKMeans or LocalKMeans. For k-median costs
         are sums of distances, otherwise of squared distances.
-    data: rows, or `kveil.read(...)`. Frames and files are read by the names of the release's features.
+    data: rows, or `kveil.read(...)`. Frames and files are read by the names of the release's features. With categories,
+        or missing cells were not left at "middle", read them as for fit.
     epsilon: the whole cost of this evaluation. ledger: the budget of the people in `data`; its relation decides who is hidden.
     delta: used only where the ledger adds zCDP; elsewhere Laplace noise is narrower, and the promise is pure.
 
@@ -103,8 +104,7 @@ def _evaluation(
     """From here on all is public. `length` is the clip, in the units of the release."""
     power = 2 if is_squared else 1
     whole, half = length**power, noise["cost"].half_width(0.05)
-    raw = int(found["cost"][0])
-    cost = Estimate(*(max(0.0, (raw + by) / TOP * whole) for by in (0, -half, half)))
+    cost = from_zero(int(found["cost"][0]) / TOP * whole, half / TOP * whole)
     rows, sizes, together = sized(found["sizes"], noise["sizes"])
     shape = averaged(int(found["silhouette"][0]), noise["silhouette"], TOP, rows) if "silhouette" in found else None
     notes = () if clip.has_signal else ("no distance stands out from the noise: nothing was clipped. Use a larger epsilon.",)
@@ -145,6 +145,8 @@ def _account(ledger: Any) -> Ledger:
 def _rows_for(release: Release, data: Any) -> Source:
     """Rows with the release's columns, in its order. Arrays have no names, and are taken as they are."""
     wanted = release.features
+    if release.parameters.get("categories") and not isinstance(data, Source):
+        raise InvalidValue("this release has categories. Read the rows as for fit: kveil.read(data, categories=..., ...).")
     source = read(data) if wanted is None or not _has_names(data) else read(data, columns=list(wanted))
     if wanted is not None and source.names is not None and tuple(source.names) != tuple(wanted):
         raise InvalidValue(

@@ -88,8 +88,13 @@ def sized(sizes: Integers, noise: Noise) -> tuple[Estimate, tuple[Estimate, ...]
     """The number of rows; the size of every cluster; the same with intervals that hold all together."""
     each, together = noise.half_width(MISS), noise.half_width(MISS / len(sizes))
     total, wide = float(sizes.sum()), noise.half_width_of_sum(len(sizes), MISS / 2)
-    rows = Estimate(max(0.0, total), max(0.0, total - wide), max(0.0, total + wide))
-    return rows, _around(sizes, each), _around(sizes, together)
+    return from_zero(total, wide), _around(sizes, each), _around(sizes, together)
+
+
+def from_zero(value: float, half: float) -> Estimate:
+    """What is never negative, from a noisy value that may be. Its interval keeps half its width, and so never ends at 0."""
+    least = max(0.0, value)
+    return Estimate(least, max(0.0, value - half), least + half)
 
 
 def averaged(total: int, noise: Noise, top: int, rows: Estimate) -> Estimate:
@@ -97,12 +102,12 @@ def averaged(total: int, noise: Noise, top: int, rows: Estimate) -> Estimate:
     half = noise.half_width(MISS / 2) / top
     whole = total / top
     low = (whole - half) / max(rows.high, 1.0)
-    high = (whole + half) / rows.low if rows.low > 0 else 1.0
+    high = (max(0.0, whole) + half) / rows.low if rows.low > 0 else 1.0
     return Estimate(*(float(np.clip(x, 0.0, 1.0)) for x in (whole / max(rows.value, 1.0), low, high)))
 
 
 def _around(values: Integers, half: int) -> tuple[Estimate, ...]:
-    return tuple(Estimate(*(max(0.0, float(value + by)) for by in (0, -half, half))) for value in values)
+    return tuple(from_zero(float(value), half) for value in values)
 
 
 def _z(tail: float) -> float:

@@ -105,7 +105,7 @@ def rows_of(X: Any, features: Sequence[str] | None, n_features: int) -> Any:
     else:
         rows = _from_sparse(X) if hasattr(X, "tocsr") else _from_table(X, features)
     if rows.ndim != 2:
-        raise InvalidValue("X must have two dimensions, one row a record. Reshape it: X.reshape(-1, 1) for a single feature.")
+        raise InvalidValue("X must have two dimensions, one row per record. Reshape it: X.reshape(-1, 1) for a single feature.")
     if rows.shape[1] != n_features:
         raise InvalidValue(f"X has {rows.shape[1]} columns and this release has {n_features} features. Pass exactly those.")
     return rows

@@ -88,11 +88,13 @@ class Verdict:
         if self.told_apart is not None:
             which = [str(number) for number in np.flatnonzero(~self.told_apart)[:MOST_NAMED]]
             more = ", ..." if len(self.told_apart) - int(self.told_apart.sum()) > MOST_NAMED else ""
-            others = f" Number {', '.join(which)}{more} may be noise, or half of a cluster." if which else ""
+            others = (
+                f" Centre{'s' * (len(which) > 1)} {', '.join(which)}{more} may be noise, or half of a cluster." if which else ""
+            )
             apart = f"{self.n_told_apart} of {len(self.told_apart)} centres can be told apart.{others}"
         better = "Nothing tells whether they are better than one mean."
         if self.explained is not None:
-            better = f"They explain {100 * max(self.explained, 0.0):.0f} % of the cost of one mean."
+            better = f"Together they lower the cost of one mean for all rows by {100 * max(self.explained, 0.0):.0f} %."
         return f"Verdict: {self.word}. {' '.join(self.reasons)}\n{apart}\n{better}"
 
     def __repr__(self) -> str:
@@ -180,14 +182,14 @@ def _judged(release: Release, noise: _Noise, cost: Cost | None, step: Step | Non
         return _by_errors_alone(apart)
     half, most = np.quantile(noise.errors**2 / cost.value, (0.5, 0.75))
     if half > MUCH:
-        return "noise", (f"Noise in half of the centres is longer than {_times(half)} the spread of their rows. {CURE}",)
+        return "noise", (f"Noise in half of the centres is at least {_times(half)} the spread of their rows. {CURE}",)
     if release.method["used"] == "candidates":
         return "rough", ("This method reports errors that are smaller than the true ones.",)
     if most > LITTLE:
-        return "rough", (f"Noise in a quarter of the centres is longer than {_times(most)} the spread of their rows.",)
+        return "rough", (f"Noise in a quarter of the centres is at least {_times(most)} the spread of their rows.",)
     if apart < APART and cost.deviation > STEADY * cost.value:
         return "rough", (f"A quarter of the centres lie within {apart:.1f} standard errors of another one.",)
-    return "good", (f"Noise in three of four centres is at most {_times(most)} the spread of their rows.",)
+    return "good", (f"Noise in at least three quarters of the centres is at most {_times(most)} the spread of their rows.",)
 
 
 def _judged_median(noise: _Noise, step: Step | None) -> tuple[Word, tuple[str, ...]]:
@@ -201,12 +203,12 @@ def _judged_median(noise: _Noise, step: Step | None) -> tuple[Word, tuple[str, .
         return "noise", (f"No distance of rows to the centres stands out from the noise. {CURE}",)
     half, most = np.quantile(noise.errors / typical, (0.5, 0.75))
     if half > MEDIAN_MUCH:
-        return "noise", (f"Noise in half of the centres is longer than {_times(half**2)} a typical distance. {CURE}",)
+        return "noise", (f"Noise in half of the centres is at least {_times(half**2)} a typical distance. {CURE}",)
     if most > MEDIAN_LITTLE:
-        return "rough", (f"Noise in a quarter of the centres is longer than {_times(most**2)} a typical distance.",)
+        return "rough", (f"Noise in a quarter of the centres is at least {_times(most**2)} a typical distance.",)
     if apart < MEDIAN_APART:
         return "rough", (f"A quarter of the centres lie within {apart:.1f} standard errors of another one.",)
-    return "good", (f"Noise in three of four centres is at most {_times(most**2)} a typical distance.",)
+    return "good", (f"Noise in at least three quarters of the centres is at most {_times(most**2)} a typical distance.",)
 
 
 def _by_errors_alone(apart: float) -> tuple[Word, tuple[str, ...]]:

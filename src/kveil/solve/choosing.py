@@ -114,7 +114,9 @@ def choice(found: Curve, shown: Cloud | None, low: int) -> Choice:
     agree = abs(by_silhouette - by_jump) <= max(1.0, 0.1 * by_silhouette)
     k = by_silhouette if agree or by_jump >= 0.8 * top else by_jump
     is_clear = agree and k < 0.9 * top and n_points >= LEAST_POINTS[shown.is_cells]
-    says = f"the silhouette says {by_silhouette}, the jump says {by_jump}, from {n_points} cells"
+    few = "" if n_points >= LEAST_POINTS[shown.is_cells] else ", too few to be sure"
+    end = "" if k < 0.9 * top else f"; {top} were tried at most"
+    says = f"the silhouette says {by_silhouette}, the jump says {by_jump}, from {n_points} cells{few}{end}"
     return Choice(k, bool(is_clear), f"{k} is clear: {says}" if is_clear else f"{k} is a guess: {says}")
 
 

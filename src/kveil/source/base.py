@@ -114,7 +114,7 @@ def check_before_reading(source: Source, grid: Encoding, is_sparse: bool) -> Non
     """Refuse what public facts already rule out; after this nothing that rows hold can raise."""
     if grid.n_columns != source.n_columns:
         raise InvalidValue(
-            f"the domain has {grid.n_columns} feature(s) and the data has {source.n_columns}. Bounds are one pair a feature: "
+            f"the domain has {grid.n_columns} feature(s) and the data has {source.n_columns}. Bounds are one pair per feature: "
             "pass as many as there are columns, or choose columns=[...]."
         )
     if missing_of(source) == "mean" and not getattr(grid, "fills", False):
