@@ -43,6 +43,7 @@ def test_a_curve_is_printed_as_a_table_and_as_json_and_drawn(release, tmp_path, 
     done = kveil("curve", release)
     assert "<- suggested" in done.out
     assert "3 is " in done.out
+    assert f"Drawn into {tmp_path / 'first.svg'}" in kveil("curve", release, "--picture", tmp_path / "first.svg").out
     told = json.loads(kveil("curve", release, "--k-range", "1,5", "--json", "--picture", tmp_path / "curve.svg").out)
     assert told["k"] == [1, 2, 3, 4, 5]
     assert (tmp_path / "curve.svg").read_text().startswith("<?xml")

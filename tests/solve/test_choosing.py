@@ -33,8 +33,9 @@ def synopsis_of(shown: Cloud, **changes) -> Synopsis:
 def test_clumps_are_counted_and_six_of_them_are_clear(n):
     found = chosen(synopsis_of(clumps(n)), 1.0, (2, 20))
     assert found.k == n
-    assert found.is_clear == (n == 6)  # nine cells a clump: with fewer clumps there are too few to be sure
+    assert found.is_clear == (n == 6)  # nine cells per clump: with fewer clumps there are too few to be sure
     assert f"{n} is " in found.why
+    assert ("too few to be sure" in found.why) == (n != 6)
 
 
 def test_a_curve_falls_and_says_how_many_centres_noise_tells_apart():
