@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from kveil import PrivateKMeans, PrivateKMedian, Release, compare
+from kveil import PrivateKMeans, PrivateKMedian, compare
 from kveil.errors import KveilError
 
 
@@ -49,16 +49,20 @@ def test_models_by_name_and_for_more_rows_than_there_are(rows):
     assert found.found["Gaussian"].used > 5.0
 
 
-def test_a_release_is_compared_on_its_own_sample(rows, monkeypatch):
-    release = PrivateKMeans(3, epsilon=5.0, bounds=(-1, 1)).fit(rows).release_
-    monkeypatch.setattr(Release, "sample", None, raising=False)
-    with pytest.raises(KveilError, match="no synopsis"):
-        compare(PrivateKMeans(3, bounds=(-1, 1)), release)
-    asked = []
-    monkeypatch.setattr(Release, "sample", lambda self, n, *, random_state=None: asked.append(n) or rows[:400])
-    found = compare(PrivateKMeans(3, bounds=(-1, 1)), release, methods=["tree"], n_runs=1)
-    assert (asked, found.n_rows, found.of_release) == ([20_000], 400, True)
+def test_a_release_is_compared_on_its_own_sample(rows):
+    model = PrivateKMeans(3, epsilon=5.0, bounds=(-1, 1), random_state=0)
+    found = compare(model, model.fit(rows).release_, methods=["tree"], n_runs=1)
+    assert (found.n_rows, found.of_release) == (20_000, True)
     assert "synthetic rows of a release" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"), [({"method": "sample-aggregate"}, "no synopsis|none"), ({"epsilon": float("inf")}, "without noise")]
+)
+def test_a_release_without_a_sample_that_may_be_shown_is_refused(rows, options, says):
+    release = PrivateKMeans(**{"n_clusters": 3, "epsilon": 5.0, "bounds": (-1, 1), **options}).fit(rows).release_
+    with pytest.raises(KveilError, match=says):
+        compare(PrivateKMeans(3, bounds=(-1, 1)), release)
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def test_errors_and_intervals_are_in_the_unit_of_each_column():
 
 def test_an_interval_also_holds_rows_beyond_the_radius_and_steps_that_go_on(make):
     """Error .1, a move of .3, and all rows .68 beyond a radius of 1: sqrt(.01 + .09 + .68^2), twice, over root 4."""
-    centers, errors = SQUARE, np.full(4, 0.1)
+    centers, errors = SQUARE - 2.0, np.full(4, 0.1)
     moves = np.tile([0.3, 0.0, 0.0, 0.0], (4, 1))
     step = Step(np.full(4, 100.0), 1.0, errors, centers - moves, moves, 1.0, bins())
     synopsis = of_steps(4, (step,), 1000.0, 1.0)
@@ -119,6 +119,12 @@ def test_cells_tell_the_cost_of_few_columns(make):
     cost, whole = 0.5 + inside, (4.5**2 + 0.5) + inside
     assert found.explained == pytest.approx(1 - cost / whole)
     assert found.noise_share == pytest.approx(0.01 / cost)
+
+
+def test_an_interval_ends_at_the_bounds(make):
+    """Error 9 in bounds of -4 to 4: rows were clipped to these, so their mean lies between."""
+    found = made(make, np.zeros((1, 2)), np.full(1, 9.0), distances=bins()).verdict()
+    assert (found.low.tolist(), found.high.tolist()) == ([[-4.0, -4.0]], [[4.0, 4.0]])
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,6 @@ def _named(model: Any, methods: Sequence[str] | None) -> dict[str, CuratorModel]
 
 def _sampled(release: Release, most: int, rng: np.random.Generator) -> PublicRows:
     """Synthetic rows of a release: its own promise covers them."""
-    sample = getattr(release, "sample", None)
-    if sample is None:
-        raise InvalidValue("this release has no synopsis to draw rows from. Pass public rows.")
-    return PublicRows(np.asarray(sample(most, random_state=int(rng.integers(2**31))), dtype=np.float64), release.features)
+    if release.guarantee.route == "none":
+        raise InvalidValue("this release was made without noise, so its sample shows the rows. Pass public rows.")
+    return PublicRows(release.sample(most, random_state=int(rng.integers(2**31))), release.features)

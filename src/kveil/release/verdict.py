@@ -157,10 +157,8 @@ def _of_space(release: Release, noise: _Noise) -> Verdict:
     share = None if cost is None or cost.value <= 0 else float(np.median(noise.errors**2) / cost.value)
     errors = noise.errors[:, None] * noise.by_column
     reach = SIGMAS * _all_errors(release, noise, step)[:, None] * noise.by_column
-    return Verdict(
-        word, reasons, (noise.apart >= TOLD) & (weight > 0), explained, share, errors, release.centers - reach,
-        release.centers + reach,
-    )  # fmt: skip
+    low, high = (_in_bounds(release, release.centers + side * reach) for side in (-1, 1))
+    return Verdict(word, reasons, (noise.apart >= TOLD) & (weight > 0), explained, share, errors, low, high)
 
 
 def _judged(release: Release, noise: _Noise, cost: Cost | None, step: Step | None) -> tuple[Word, tuple[str, ...]]:
@@ -245,6 +243,12 @@ def _last(release: Release, synopsis: Synopsis | None) -> Step | None:
     scale = np.abs(release.centers).max(initial=1.0)
     is_here = j <= len(release.centers) and np.allclose(reached, release.centers[:j], rtol=0, atol=1e-6 * scale)
     return step if is_here else None
+
+
+def _in_bounds(release: Release, ends: Floats) -> Floats:
+    """Ends of intervals, cut to the bounds: rows were clipped to these, so their mean lies between."""
+    domain = _domain(release)
+    return np.clip(ends, domain.lower, domain.upper) if isinstance(domain, Box) else ends
 
 
 def _domain(release: Release) -> Box | Ball | None:
