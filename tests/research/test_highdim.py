@@ -124,6 +124,8 @@ class TestThePapersSettings:
         assert f"{printed:,.0f}".replace(",", " ") in page
         assert f"epsilon': {coded:.0f} |" in page
         assert round(2 * log(1 / chance)) == TRIALS
+        top = 2e12 / n / 255**2  # the end of the printed axis, in mean squared distances of pixels up to 1
+        assert f"that is {top:.0f} on this page: one mean for all rows is at {52.75 / top:.0%}".replace("%", " %") in page
 
     @pytest.mark.parametrize("delta", [0.0, 1e-6])
     def test_steps_afterwards_and_the_method_are_paid_from_one_budget(self, plane, delta, monkeypatch):
@@ -187,7 +189,7 @@ class TestNumbers:
         cells += [Cell(SULQ, k, 1.0, costs, 0.1) for k, costs in enumerate((high, high, low, low), start=2)]
         outcome = Outcome(told.panel, tuple(cells), {})
         assert [tuple(verdict) for verdict in verdicts([outcome])] == [(PAPER, SULQ, "2a", 2, 1, 1)]
-        assert f"| {PAPER}, {SULQ} | 2 / 1 / 1 |" in verdict_table([outcome])
+        assert f"| {PAPER} | {SULQ} | 2 / 1 / 1 |" in verdict_table([outcome])
 
     def test_one_run_gives_no_verdict(self, told):
         cells = [Cell(name, 2, 1.0, (height,), 0.1) for name, height in ((DEFAULT, 1.0), (PAPER, 2.0), (ONE_MEAN, 9.0))]

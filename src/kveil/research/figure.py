@@ -57,7 +57,8 @@ def _axes(axes: Any, outcome: Outcome) -> None:
         axes.yaxis.set_major_formatter(lambda value, position: f"{value:g}")
         axes.yaxis.set_minor_formatter(lambda value, position: "")
     else:
-        axes.set_ylim(bottom=0.0, top=1.05 * max(max(cell.costs) for cell in outcome.cells))
+        lowest, highest = min(means), max(max(cell.costs) for cell in outcome.cells)
+        axes.set_ylim(bottom=0.0 if lowest < highest / 2 else 0.9 * lowest, top=1.05 * highest)  # else half would be empty
     axes.set_ylabel("mean squared distance to the nearest centre")
     axes.spines[["right", "top"]].set_visible(False)
     axes.grid(axis="y", color="#DDDDDD", linewidth=0.6)

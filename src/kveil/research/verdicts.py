@@ -42,12 +42,12 @@ def verdict_table(outcomes: Sequence[Outcome]) -> str:
         "## Which is lower\n",
         "At how many k or ε the first has a lower / higher mean than the second / neither, by Welch's t-test over the runs; "
         f"one in {round(1 / FALSE_ALARM)} such tests errs. One run tells nothing.\n",
-        f"| first, second | {' | '.join(figures)} |",
-        "| --- |" + " ---: |" * len(figures),
+        f"| first | second | {' | '.join(figures)} |",
+        "| --- | --- |" + " ---: |" * len(figures),
     ]
     for first, second in dict.fromkeys((verdict.first, verdict.second) for verdict in found):
         shown = [cells.get((first, second, figure)) for figure in figures]
-        lines.append(f"| {first}, {second} | {' | '.join('' if one is None else _counts(one) for one in shown)} |")
+        lines.append(f"| {first} | {second} | {' | '.join('' if one is None else _counts(one) for one in shown)} |")
     return "\n".join([*lines, ""])
 
 
