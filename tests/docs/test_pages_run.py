@@ -34,7 +34,7 @@ for line in lines:
         if end.code:
             sys.exit(f"{line}: exit code {end.code}")
 """
-REPRODUCTIONS = ("hst.md", "kvariates.md", "reproduction.md")
+REPRODUCTIONS = ("hst.md", "kvariates.md", "local.md", "reproduction.md")  # each runs `kveil reproduce`
 
 
 def page_of(page: Path) -> object:

@@ -23,7 +23,7 @@ MOST_NUMBERS = 2**27  # of made-up rows, or of a map: 1 GB
 
 def sample(release: Release, n: int, random_state: Any = None) -> Floats:
     """`Release.sample`."""
-    shown, rng = kept(release, "sample"), generator(random_state)
+    shown, rng = kept(release, "sample"), generator(random_state)  # public randomness over released values, no noise
     _check_whole("n", n, MOST_NUMBERS // len(release.centers[0]))
     has_rows = shown.synopsis.kept & (shown.synopsis.counts > 0)
     weights = shown.synopsis.counts[has_rows]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kveil.arrays import Floats
+from kveil.errors import InvalidValue
 from kveil.kernel.grid import Ball
 
 
@@ -27,7 +28,7 @@ class L1Ball(Ball):
         return self._inside(codes, np.abs(codes).sum(axis=1, keepdims=True))
 
     def _sparse_codes(self, values: Floats, owner: NDArray[np.int64], rows: Any) -> NDArray[Any]:
-        raise NotImplementedError("dense rows only: this domain is for a reproduction")
+        raise InvalidValue("an L1 ball takes dense rows: it is for a reproduction. Pass rows.toarray().")
 
     def shrinkage(self, away: Floats) -> Floats:
         """radius / max(norm, radius) of every row, by the sum of absolute values."""

@@ -84,7 +84,8 @@ class ProductLaplace:
         self.scale = float(scale)
 
     def draw(self, points: Floats, anchor: int, rng: Rng) -> Floats:
-        return np.asarray(points[anchor] + rng.laplace(scale=self.scale, size=points.shape[1]))
+        noise = rng.laplace(scale=self.scale, size=points.shape[1])  # public: these densities are for public points
+        return np.asarray(points[anchor] + noise)
 
     def mean(self, points: Floats) -> Floats:
         return points
