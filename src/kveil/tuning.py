@@ -68,7 +68,8 @@ class SampleAggregate:
 class Tree:
     """bits: width of the fixed-point grid; default as fine as exact sums allow.
     steps: relative steps after the first centres (with delta=0 and many columns released values decide instead); default 1 for
-        at most 3 columns, 2 while the tree sees all columns, 4 beyond. Sparse rows of more than 16 columns have no such steps.
+        at most 3 columns, else as many, up to 8, as the noise allows: at least 2 while the tree sees all columns, and beyond 4,
+        or fewer if their noise would be as long as the radius. Sparse rows of more than 16 columns have no such steps.
     nonzeros: a public bound on the entries of a sparse row that are not 0. Rows with more keep the largest in magnitude (ties:
         the lowest column). A small bound makes pure noise (delta=0) much narrower; Gaussian noise does not need it.
     frame: the axes of the tree where there are more than 16 columns (pure: 12): "random" ones, or "pca": those along which rows

@@ -165,6 +165,12 @@ def lengths(rng, ground, kind=cells.Lengths):
     return Example(kind.binned(frame, frame.radius, near if rng.random() < 0.5 else None), ground)
 
 
+def lengths_by_center(rng, ground):
+    frame = a_frame(rng, ground)
+    near = Centers(points(rng, 3, ground.d, frame.radius).astype(float), None)
+    return None if ground.stays_sparse else Example(cells.LengthsByCenter.binned(frame, frame.radius, near), ground)
+
+
 def squares(rng, ground, kind=cells.Squares):
     return None if ground.is_sparse else Example(kind(a_frame(rng, ground)), ground)
 
@@ -380,6 +386,7 @@ MAKERS = {
     cells.Whole: whole,
     cells.GridCells: grid_cells,
     cells.Lengths: lengths,
+    cells.LengthsByCenter: lengths_by_center,
     cells.Squares: squares,
     cells.SecondMoments: lambda rng, ground: squares(rng, ground, cells.SecondMoments),
     cells.Stage: stage,

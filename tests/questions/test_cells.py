@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kveil.questions import _kernels, frame
-from kveil.questions.cells import TOP, Lengths, Residuals, Squares, Stage, Whole
+from kveil.questions.cells import TOP, Lengths, LengthsByCenter, Residuals, Squares, Stage, Whole
 from kveil.questions.frame import AXIS_BITS, Frame
 from kveil.space.euclidean import Centers
 
@@ -35,6 +35,7 @@ def questions(rng, d):
     yield Lengths(a_frame(rng, d), edges)
     centers = Centers(rng.integers(-TOP_CODE, TOP_CODE, (k, d)).astype(np.float64), None)
     yield Lengths(a_frame(rng, d), edges, centers)
+    yield LengthsByCenter(a_frame(rng, d), edges, centers)
     yield Squares(a_frame(rng, d))
     half = rng.integers(1, 2**20, p)
     order = rng.integers(0, p, 6)
@@ -83,6 +84,17 @@ def test_distances_fall_into_descending_bins():
     edges = np.array([100, 25, 4])
     (counts,) = Lengths(plain, edges).raw(np.array([[0, 0], [2, 0], [3, 4], [6, 8], [8, 8]], dtype=np.int16))
     assert counts.tolist() == [1, 1, 1, 2]
+
+
+def test_distances_by_centre_add_up_to_those_of_all_rows():
+    """Two centres, worked by hand; and over many rows each bin is the sum over centres."""
+    plain, edges = Frame(None, np.zeros(2, dtype=np.int64), 100), np.array([100, 25, 4])
+    near = Centers(np.array([[0.0, 0.0], [50.0, 0.0]]), None)
+    (counts,) = LengthsByCenter(plain, edges, near).raw(np.array([[2, 0], [3, 4], [50, 0], [50, 10], [50, 11]], dtype=np.int16))
+    assert counts.reshape(2, 4).tolist() == [[0, 0, 1, 1], [1, 1, 0, 1]]
+    rows = np.random.default_rng(0).integers(-30, 80, (300, 2)).astype(np.int16)
+    (by_center,), (together,) = (kind(plain, edges, near).raw(rows) for kind in (LengthsByCenter, Lengths))
+    assert by_center.reshape(2, 4).sum(axis=0).tolist() == together.tolist()
 
 
 @pytest.mark.parametrize("radius", [1, 5, 1000])

@@ -9,17 +9,18 @@ from math import sqrt
 import numpy as np
 
 from kveil.arrays import Floats
-from kveil.desk.law import COUNT
+from kveil.desk.law import COUNT, Law
 from kveil.federate.coordinator import Coordinator
 from kveil.federate.desk import Federation
 from kveil.federate.layout import Layout
 from kveil.federate.plan import Round, RunPlan
 from kveil.federate.promise import law_of
 from kveil.federate.questions import Message, split
-from kveil.methods.steps import MIDMOST, quantile, step
+from kveil.methods.steps import balanced_radius, binned, step
 from kveil.questions.cells import Lengths
 from kveil.questions.frame import whole_steps
 from kveil.solve.placed import Placed
+from kveil.solve.radius import MIDMOST, quantile
 from kveil.solve.shrink import within
 from kveil.space.euclidean import Centers
 
@@ -60,8 +61,9 @@ class Steps(ABC):
 
     def stepped(self, outcome: Placed) -> Placed:
         """After all steps of the plan."""
-        for of_spread, of_stats in zip(self.parts("spread"), self.parts("stats"), strict=True):
-            outcome = self._step(outcome, of_spread, of_stats)
+        rounds = list(zip(self.parts("spread"), self.parts("stats"), strict=True))
+        for number, (of_spread, of_stats) in enumerate(rounds):
+            outcome = self._step(outcome, of_spread, of_stats, is_last=self.is_low or number == len(rounds) - 1)
         return outcome
 
     def asked(self, kind: str, question: Message) -> tuple[list[Floats], int]:
@@ -80,11 +82,24 @@ class Steps(ABC):
         """Standard deviation of a count that `n` parties have added noise to."""
         return 0.0 if self.law is None else sqrt(n) * self.law.deviation(COUNT, budget)
 
-    def _step(self, before: Placed, of_spread: Round, of_stats: Round) -> Placed:
+    @property
+    def is_low(self) -> bool:
+        return self.layout.frame.middle.size <= 3
+
+    def _step(self, before: Placed, of_spread: Round, of_stats: Round, *, is_last: bool) -> Placed:
         """A relative step, as a curator takes it; the radius is all of the domain without noise."""
-        frame, reach = self.layout.frame, self.reach
-        radius = 2.0 * reach
+        frame, radius = self.layout.frame, 2.0 * self.reach
         if self.law is not None:
-            codes = Centers(whole_steps(before.centers, reach).astype(np.float64), None)
-            radius = quantile(self.desk, Lengths.binned(frame, reach, codes), MIDMOST, of_spread.budget, float(reach), reach)
-        return step(self.desk, frame, before, radius, *split(of_stats), least=STANDS_OUT)[0]
+            radius = self._radius(self.law, before, of_spread.budget, split(of_stats)[1])
+        return step(self.desk, frame, before, radius, *split(of_stats), least=STANDS_OUT, is_last=is_last)[0]
+
+    def _radius(self, law: Law, before: Placed, of_spread: Fraction, of_sums: Fraction) -> float:
+        """The clip radius of a step, in steps of the grid, from the distances that its first round asks for."""
+        codes = Centers(whole_steps(before.centers, self.reach).astype(np.float64), None)
+        (shown,) = self.desk.ask(Lengths.binned(self.layout.frame, self.reach, codes), of_spread)
+        bins = binned(shown, self.reach, is_pure=law.kind == "pure")
+        if self.is_low:
+            return min(float(self.reach), max(1.0, quantile(bins, MIDMOST) or self.reach))
+        several = shown.noise / law.deviation(COUNT, of_spread)  # parties, each of which adds noise: the square root of how many
+        noise = several * sqrt(law.spread(codes.codes.shape[1], 1, of_sums))
+        return float(balanced_radius(bins, noise, self.k, self.reach, self.reach))

@@ -5,6 +5,7 @@ Steps are relative to released centres: short residuals need little noise, and s
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,14 +16,17 @@ from kveil.methods.base import Found
 from kveil.methods.ground import Ground
 from kveil.progress import step as progress
 from kveil.questions.base import Noisy
-from kveil.questions.cells import N_LENGTHS, Lengths, Residuals, RowCount
+from kveil.questions.cells import N_LENGTHS, Lengths, LengthsByCenter, Residuals, RowCount
 from kveil.questions.frame import Frame, whole_steps
 from kveil.solve.placed import Placed
-from kveil.solve.shrink import shrunk, weighed, within
+from kveil.solve.radius import MIDMOST, balanced, quantile
+from kveil.solve.shrink import TINY, shrunk, weighed, within
 from kveil.solve.synopsis import Distances, Step, Synopsis, of_steps
 from kveil.space.euclidean import Centers
 
-MIDMOST = 0.85  # of the rows are not clipped in a step
+MOST_STEPS, STEADY = 8, 0.03  # noise in an average centre, over the clip radius, for a step more
+FURTHER = 0.5  # how much further than the mean a step goes that is not the last
+STANDS_OUT = 15.0  # deviations of its rows, for a centre to have a radius of its own
 NO_SIGNAL = "too little budget for so many centres: all are one private mean. Use delta > 0, a smaller domain or fewer centres."
 
 
@@ -50,28 +54,24 @@ def number_of_rows(desk: Desk, share: float, least: float = 10.0) -> float:
     return max(least, float(counts[0]))
 
 
-def quantile(desk: Desk, question: Lengths, q: float, share: Any, cap: float, reach: int) -> float:
-    """A noisy quantile of a distance, in steps; `cap` if no bin stands out. Public, charged."""
-    return _quantile(desk.ask(question, share)[0], q, cap, reach)
-
-
-def _quantile(shown: Noisy, q: float, cap: float, reach: int) -> float:
-    counts = np.where(shown.values < 2 * shown.noise, 0.0, shown.values)
-    if not counts.sum() > 0:
-        return cap
-    place = int(np.argmax(np.cumsum(counts) > (1 - q) * counts.sum()))
-    return float(min(cap, max(1.0, 2 * reach * 2.0 ** (-place / 4))))
-
-
 def distance(
     ground: Ground, frame: Frame, q: float, share: float, cap: float, centers: Centers | None = None
 ) -> tuple[float, Distances]:
     """A noisy quantile of the distance of rows to the middle of a frame, or to the nearest of some centres, in steps; and the
     counts that it was read from, for whoever asks later. Public, charged."""
     (shown,) = ground.desk.ask(Lengths.binned(frame, ground.reach, centers), share)
-    outer = 2 * ground.reach * ground.length * 2.0 ** (-np.arange(N_LENGTHS) / 4)
-    bins = Distances(shown.values, shown.noise, outer, is_pure=ground.desk.kind != "zcdp")
-    return _quantile(shown, q, cap, ground.reach), bins
+    bins = binned(shown, ground.reach, is_pure=ground.desk.kind != "zcdp")
+    return min(cap, max(1.0, quantile(bins, q) or cap)), in_units(bins, ground.length)
+
+
+def binned(shown: Noisy, reach: int, *, is_pure: bool) -> Distances:
+    """Released counts of `Lengths` with the edges of their bins, in steps."""
+    return Distances(shown.values, shown.noise, 2 * reach * 2.0 ** (-np.arange(N_LENGTHS) / 4), is_pure=is_pure)
+
+
+def in_units(bins: Distances, length: float) -> Distances:
+    """The same counts, their edges in the distance of the model, whose step has this length."""
+    return replace(bins, outer=bins.outer * length)
 
 
 def asked_means(desk: Desk, question: Residuals, of_counts: Any, of_sums: Any) -> Means:
@@ -96,43 +96,100 @@ def means(counts: Noisy, sums: Noisy, radii: Any, *, least: float = 2.0, squared
 
 
 def step(
-    desk: Desk, frame: Frame, placed: Placed, radius: float, of_counts: Any, of_sums: Any, *, least: float = 2.0,
-    squared_errors: Floats | None = None,
+    desk: Desk, frame: Frame, placed: Placed, radii: Any, of_counts: Any, of_sums: Any, *, least: float = 2.0,
+    squared_errors: Floats | None = None, is_last: bool = True,
 ) -> tuple[Placed, Taken]:  # fmt: skip
-    """A Lloyd step on residuals about released centres, clipped to a radius. A centre whose count is weak stays."""
+    """A Lloyd step on residuals about released centres, clipped to a radius, or each to one of its own. A centre whose count is
+    weak stays.
+
+    is_last: others go up to half as far again as the mean says, by how far it stands out from its noise: where labels change
+    slowly, that saves steps. With labels as they are, up to twice as far costs no more than staying.
+    """
     codes = whole_steps(placed.centers, frame.radius)
-    radii = np.full(len(codes), max(1, int(np.ceil(radius))), dtype=np.int64)
-    counts, sums = desk.ask(Residuals.about(frame, codes, radii), of_counts, of_sums)  # public, charged
-    found = means(counts, sums, radii, least=least, squared_errors=squared_errors)
+    clipped_to = np.maximum(np.ceil(np.broadcast_to(radii, len(codes))), 1).astype(np.int64)
+    counts, sums = desk.ask(Residuals.about(frame, codes, clipped_to), of_counts, of_sums)  # public, charged
+    found = means(counts, sums, clipped_to, least=least, squared_errors=squared_errors)
     before, moves = codes.astype(np.float64), np.where(found.is_weak[:, None], 0.0, found.moves)
+    if not is_last:
+        squares = (moves**2).sum(axis=1)
+        moves = moves * (1 + FURTHER * squares / np.maximum(squares + found.errors**2, TINY))[:, None]
     after = Placed(
         within(before + moves, float(frame.radius)), found.counts, np.where(found.is_weak, placed.errors, found.errors)
     )
-    return after, Taken(before, counts.noise, moves, float(radii[0]))
+    return after, Taken(before, counts.noise, moves, float(np.average(clipped_to, weights=np.maximum(found.counts, 1.0))))
+
+
+def affordable_steps(ground: Ground, n: float, k: int, fewest: int) -> int:
+    """As many relative steps, `fewest` at least, as leave the noise in an average centre below `STEADY` of the radius in each but
+    the last, which has as much budget as with the fewest. From released and public numbers."""
+    desk, earlier = ground.desk, (1 - 1 / fewest) * ground.desk.left
+    if not earlier:
+        return fewest
+    noises = {t: np.sqrt(desk.spread(ground.d, 1.0, 0.9 * earlier / (t - 1))) for t in range(fewest + 1, MOST_STEPS + 1)}
+    return max((t for t, noise in noises.items() if noise * k <= STEADY * n), default=fewest)
 
 
 def relative_steps(
-    ground: Ground, placed: Placed, n_steps: int, squared_errors: Floats | None = None
-) -> tuple[Placed, tuple[Step, ...]]:
+    ground: Ground, placed: Placed, n_steps: int, squared_errors: Floats | None = None, *, n: float | None = None,
+    of_last: float | None = None,
+) -> tuple[Placed, tuple[Step, ...]]:  # fmt: skip
     """`n_steps` Lloyd steps with all that is left of the budget, each on residuals clipped to a radius measured before it: where
     the centres are then, and how each step went.
 
     squared_errors: (k,) how far off each centre is, squared, where that is known: the first step weighs its mean against it.
+    n: the released number of rows, if there is one: it tells whether every centre can have a radius of its own.
+    of_last: the last step's share of what is left; default as much as the others have.
     """
-    desk, radius, taken = ground.desk, float(ground.reach), []
-    of_counts = 0.25 if ground.d <= 3 else 0.05  # sums of few columns carry little noise
+    kept = ground.desk.left * (of_last or 1 / max(n_steps, 1))  # for the last step
+    desk, taken, is_low = ground.desk, [], ground.d <= 3
+    radii: Any = float(ground.reach)
+    of_counts = 0.25 if is_low else 0.05  # sums of few columns carry little noise
     for number in range(n_steps):
         progress("relative step", number + 1, n_steps)
-        share = desk.left / (n_steps - number)
+        share = (desk.left - kept) / (n_steps - number - 1) if number < n_steps - 1 else desk.left
         of_radius = 0.15 * share if desk.kind == "pure" else min(0.1 * share, 0.02)
-        codes = whole_steps(placed.centers, ground.reach)
-        radius, bins = distance(ground, ground.whole, MIDMOST, of_radius, radius, Centers(codes.astype(np.float64), None))
         rest = share - of_radius
         shares = of_counts * rest, (1 - of_counts) * rest
-        placed, how = step(desk, ground.whole, placed, radius, *shares, squared_errors=squared_errors)
+        near = Centers(whole_steps(placed.centers, ground.reach).astype(np.float64), None)
+        if is_low:
+            radii, bins = distance(ground, ground.whole, MIDMOST, of_radius, radii, near)
+        else:
+            radii, bins = _radii(ground, near, of_radius, shares[1], radii, n)
+        is_last = is_low or number == n_steps - 1
+        placed, how = step(desk, ground.whole, placed, radii, *shares, squared_errors=squared_errors, is_last=is_last)
         taken.append(noted(ground, placed, how, bins))
         squared_errors = None
     return placed, tuple(taken)
+
+
+def _radii(ground: Ground, near: Centers, share: float, of_sums: float, before: Any, n: float | None) -> tuple[Any, Distances]:
+    """Clip radii that balance noise against clipping, in steps, and the distances of all rows. Public, charged.
+
+    Each centre has its own where an average one has so many rows that its distances stand out by themselves: counts by centre
+    and bin cost as much as counts by bin, but added up over centres they have more noise, and some rows would be lost in it.
+    """
+    desk, k, is_pure = ground.desk, len(near.codes), ground.desk.kind != "zcdp"
+    noise = float(np.sqrt(desk.spread(ground.d, 1.0, of_sums)))
+    enough = STANDS_OUT * desk.deviation(share) * N_LENGTHS**0.5
+    if n is None or n < k * enough:
+        (shown,) = desk.ask(Lengths.binned(ground.whole, ground.reach, near), share)
+        bins = binned(shown, ground.reach, is_pure=is_pure)
+        return balanced_radius(bins, noise, k, ground.reach, before), in_units(bins, ground.length)
+    (shown,) = desk.ask(LengthsByCenter.binned(ground.whole, ground.reach, near), share)
+    table = shown.values.reshape(k, N_LENGTHS)
+    bins = binned(Noisy(table.sum(axis=0), shown.noise * k**0.5), ground.reach, is_pure=is_pure)
+    common = balanced_radius(bins, noise, k, ground.reach, before)
+    own = [balanced_radius(binned(Noisy(row, shown.noise), ground.reach, is_pure=is_pure), noise, 1, 2 * ground.reach, common)
+           for row in table]  # fmt: skip
+    return np.where(table.sum(axis=1) >= enough, own, common), in_units(bins, ground.length)
+
+
+def balanced_radius(bins: Distances, noise: float, k: int, cap: float, otherwise: Any) -> Any:
+    """The radius, in steps, for means of a k-th of the rows in these bins each, whose sums have noise of this length for a radius
+    of 1; `otherwise` if no bin shows rows."""
+    rows = max(float(bins.counts.sum()), 1.0)
+    found = balanced(bins, noise * k / rows)
+    return otherwise if found is None else min(float(cap), max(1.0, found))
 
 
 def noted(ground: Ground, placed: Placed, how: Taken, bins: Distances | None = None) -> Step:

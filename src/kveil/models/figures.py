@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf, sqrt
 
@@ -12,7 +12,7 @@ from kveil.desk.pool import Pool
 from kveil.desk.rehearsal import Draw, Rehearsal
 from kveil.kernel.loss import zcdp_epsilon
 from kveil.methods.base import Method
-from kveil.methods.tree.method import Tree
+from kveil.methods.tree.method import Tree, fewest_steps
 from kveil.models.trial import LARGEST
 from kveil.questions.cells import Residuals, Stage
 from kveil.solve.evidence import thresholds
@@ -31,11 +31,12 @@ ZCDP_LIMITS: dict[float, Ends] = {16: (0.03, 0.3), inf: (0.3, 1.0)}
 class Figures:
     """The noise in the last step of `method="tree"` on dense rows, for clusters of equal size.
 
-    Exact, but for two cases. Pure noise above 12 columns: shares follow the noisy number of rows. And a fit that finds more than
-    512 leaves spends nothing on their means: its last step has less noise than said here.
+    Exact, but for one case. Above 12 columns (Gaussian noise: 16) released values decide how many steps there are: pure noise is
+    as the noisy number of rows says, and Gaussian noise as long as the radius means fewer steps than 4, with less noise each.
+    Where noise is so small that a fit takes more steps, the last one is as it would be without them.
 
     noise_share: the root mean squared length of the noise in a centre of rows/k rows, over the radius at which rows are clipped
-        in that step (about 85 % of the rows are nearer to their centre).
+        in that step (most rows are nearer to their centre).
     count_deviation: standard deviation of the noise in a cluster's number of rows.
     cells: cells that the (last) stage of the tree counts. cell_deviation: of the noise in such a count.
     rows_to_stand_out: rows that a cell needs to be told from an empty one by itself.
@@ -99,7 +100,9 @@ def epsilon_for_noise(pool: Pool, factor: float) -> float | None:
 
 def _draws(method: Tree, rows: float) -> list[Draw]:
     desk = Rehearsal(method.budget, method.task.domain, rows, method.task.n_clusters)
-    runs: Method = method  # at any desk
+    task = method.task  # more steps than the fewest leave the last one as it is
+    steps = task.tuning.steps or fewest_steps(task.domain.n_columns, method.budget.kind)
+    runs: Method = Tree(replace(task, tuning=replace(task.tuning, steps=steps)))  # at any desk
     with np.errstate(all="ignore"):
         runs.run(desk, np.random.default_rng(0))
     return desk.draws

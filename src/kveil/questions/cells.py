@@ -95,6 +95,29 @@ class Lengths(Question):
 
 
 @dataclass(frozen=True, eq=False)
+class LengthsByCenter(Lengths):
+    """Counts (centres * bins,) of rows by their nearest centre and the distance to it.
+
+    A row has one nearest centre (ties: the lowest index), by itself, and one distance to it: it is in one pair, and adds 1.
+    """
+
+    parts: ClassVar = (Part("distances by centre", "counts"),)
+
+    def raw(self, rows: Any) -> tuple[Integers]:
+        assert self.centers is not None
+        codes, n_bins = self.centers.codes.astype(np.int64), len(self.edges) + 1
+        raw_counts = np.zeros(len(codes) * n_bins, dtype=np.int64)
+        for block in blocks(rows):
+            measured = self.frame.measured(block)
+            owner = assign(measured, self.centers)
+            away = measured - codes[owner]
+            squares = np.einsum("ij,ij->i", away, away)
+            places = len(self.edges) - np.searchsorted(self.edges[::-1], squares)  # edges that are not below the square
+            raw_counts += np.bincount(owner * n_bins + places, minlength=len(raw_counts))
+        return (raw_counts,)
+
+
+@dataclass(frozen=True, eq=False)
 class Squares(Question):
     """Sums (d,) of squared coordinates of centred rows, in units that make the radius MOMENT_TOP.
 

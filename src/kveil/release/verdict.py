@@ -17,6 +17,7 @@ from kveil.arrays import Bools, Floats
 from kveil.errors import InvalidValue
 from kveil.kernel.grid import Ball, Box
 from kveil.release.answers import scaling_of
+from kveil.solve.radius import excess
 from kveil.solve.synopsis import Cost, Distances, Step, Synopsis, UniverseSynopsis, mean_cost
 from kveil.space.euclidean import clip, units
 
@@ -304,13 +305,9 @@ def _all_errors(release: Release, noise: _Noise, step: Step | None) -> Floats:
 
 def _excess(step: Step) -> float:
     """How far, on average, rows lie beyond the radius that a step clipped them to."""
-    bins = step.distances
-    first = None if bins is None else bins.outermost
-    if bins is None or first is None or step.radius is None:
+    if step.distances is None or step.radius is None:
         return 0.0
-    counts, away = bins.counts[first:], np.maximum(bins.middles[first:] - step.radius, 0.0)
-    n = float(counts.sum())
-    return max(0.0, float(counts @ away) / n) if n > 0 else 0.0
+    return float(excess(step.distances, np.array([step.radius]))[0])
 
 
 def median_distance(distances: Distances) -> float | None:

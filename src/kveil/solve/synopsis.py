@@ -107,7 +107,8 @@ class Step:
         of the model. (`Release.errors` is the same figure in the units of the data; columns that are scaled make them differ.)
     centers: (j, d) where the centres were before the step, in the units of the columns.
     moves: (j, d) how far the step moved each, in the units of the columns; 0 for a centre whose count was weak.
-    radius: rows farther than this from their centre counted as if they lay at it, in the distance of the model.
+    radius: rows farther than this from their centre counted as if they lay at it, in the distance of the model; where every
+        centre had a radius of its own, their mean by rows.
     distances: rows by distance to the nearest of `centers`, measured before the step. Of a k-median: to the nearest seed, before
         all of its steps.
     """

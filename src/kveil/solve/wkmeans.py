@@ -31,6 +31,17 @@ def thorough_kmeans(points: Floats, weights: Floats, n_clusters: int, rng: np.ra
     return lloyd(best[0], 50)[0]
 
 
+def quick_kmeans(points: Floats, weights: Floats, n_clusters: int, rng: np.random.Generator) -> Floats:
+    """`n_clusters` centres of more released points, by one start and few steps."""
+    points, weights = present(points, weights)
+    if len(points) <= n_clusters:
+        return padded(points, n_clusters, rng)
+    points = np.ascontiguousarray(points, dtype=np.float64)
+    centers = _greedy(points, weights, n_clusters, rng)
+    _kernels.lloyd(points, weights, centers, 12, 1e-6 * float(points.var(axis=0).mean()))
+    return centers
+
+
 def present(points: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Points of positive weight; all, alike, if there are none."""
     weights = np.maximum(weights, 0.0)

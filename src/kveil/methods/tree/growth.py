@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from kveil.arrays import Floats, Integers
 from kveil.methods.ground import Ground
@@ -13,6 +14,7 @@ from kveil.partition.midpoints import halving_order
 from kveil.questions.cells import Residuals, Stage
 from kveil.questions.frame import Frame, whole_steps
 from kveil.solve.evidence import shows_rows
+from kveil.solve.wkmeans import quick_kmeans
 from kveil.space.euclidean import Centers
 
 
@@ -56,6 +58,21 @@ def grow(ground: Ground, frame: Frame, half: Floats, bits: list[int], share: flo
     found.append((*boxes(kept, order[:depth], size), weights))
     middles, halves, weights = (np.concatenate(part) for part in zip(*found, strict=True))
     return Grown(Leaves(middles, weights, np.sqrt((halves**2).sum(axis=1)), halves), deviation)
+
+
+def joined(leaves: Leaves, most: int, rng: np.random.Generator) -> Leaves:
+    """At most so many leaves: k-means of more, each with the sides and the farthest corner of all the cells that it stands for.
+    Free: it looks at released numbers alone."""
+    if len(leaves.points) <= most:
+        return leaves
+    points = quick_kmeans(leaves.points, leaves.weights, most, rng)
+    owner = cdist(leaves.points, points, "sqeuclidean").argmin(axis=1)
+    sides = np.abs(leaves.points - points[owner]) + leaves.halves
+    halves, reaches = np.zeros(points.shape), np.zeros(most)
+    np.maximum.at(halves, owner, sides)
+    np.maximum.at(reaches, owner, np.sqrt((sides**2).sum(axis=1)))
+    weights = np.bincount(owner, leaves.weights, minlength=most).astype(np.float64)
+    return Leaves(points, weights, reaches, halves)
 
 
 def outposts(half: Floats, full: Floats) -> Leaves:

@@ -19,12 +19,13 @@ from kveil.errors import InvalidValue
 from kveil.kernel.ledger import UNIT
 from kveil.methods.base import Facts, Found, shares
 from kveil.methods.ground import Ground
-from kveil.methods.steps import one_mean, relative_steps
+from kveil.methods.steps import MOST_STEPS as MOST_AFFORDED
+from kveil.methods.steps import affordable_steps, one_mean, relative_steps
 from kveil.methods.task import Task, check_choice, check_count
 from kveil.methods.tree.growth import Grown, Leaves
 from kveil.methods.tree.kept import of_cells, of_leaves, of_recovered
 from kveil.methods.tree.sparse import SparseFit
-from kveil.methods.tree.stages import FirstLook, Stages
+from kveil.methods.tree.stages import FirstLook, Stages, n_axes
 from kveil.progress import step as progress
 from kveil.questions.cells import MOMENT_TOP, TOP
 from kveil.questions.frame import FEW_COLUMNS, Frame
@@ -37,7 +38,13 @@ from kveil.tuning import Tree as TreeTuning
 
 MOST_PCA_COLUMNS = 1000
 MOST_STEPS = 100
+OF_RECOVERY = 0.2  # of what the tree leaves, for means of clusters that were found in a projection; the rest is for steps
 LEAST_UNITS, WIDEST = 2**14, 2.0**49  # of a ledger's units, so that shares are not lost in rounding; of a deviation, in steps
+
+
+def fewest_steps(d: int, kind: str) -> int:
+    """Relative steps that a fit takes, unless its tuning says otherwise or noise would drown them; more where noise is small."""
+    return 1 if d <= 3 else 2 if n_axes(d, kind) == d else 4
 
 
 class Tree:
@@ -63,7 +70,7 @@ class Tree:
         self.budget = Pool(task.epsilon, task.delta, task.relation, task.unit, is_pure=is_pure)
         # Judged here, from public parameters, so that no draw in the middle of a fit can be refused.
         length = max(task.domain.n_columns**0.5 * max(task.domain.top, TOP) + 2, MOMENT_TOP**2)
-        widest = self.budget.spread(1, length, 0.02 * 3 / max(4, task.tuning.steps or 4)) ** 0.5
+        widest = self.budget.spread(1, length, 0.02 * 3 / max(4, task.tuning.steps or MOST_AFFORDED)) ** 0.5
         if self.budget.kind != "none" and (self.budget.total * UNIT < LEAST_UNITS or widest > WIDEST):
             raise InvalidValue(
                 'this budget is too small for method="tree", which shares it out in many draws. Raise epsilon, or try "mean".'
@@ -155,28 +162,42 @@ class _Fit(Stages):
             synopsis = of_leaves(self.ground, seen, grown)
             notes = self._chosen(seen, synopsis)
             placed, n_steps = self._seeded(grown.leaves, seen)
-        placed, steps = relative_steps(self.ground, placed, n_steps)
+        of_last = 1 / n_steps if n_steps else None
+        if self.tuning.steps is None and n_steps:
+            n_steps = affordable_steps(self.ground, seen.n, self.k, n_steps)
+        placed, steps = relative_steps(self.ground, placed, n_steps, n=seen.n, of_last=of_last)
         return placed, replace(synopsis, steps=steps), notes
 
     def _seeded(self, leaves: Leaves, seen: FirstLook) -> tuple[Placed, int]:
         """Centres of the leaves themselves, where the tree sees all columns. Nothing tells yet how far off they are."""
         centers = seen.middle + thorough_kmeans(leaves.points, leaves.weights, self.k, self.rng)
-        return Placed(centers, np.ones(self.k), np.full(self.k, float(self.ground.reach))), self.tuning.steps or 2
+        n_steps = self.tuning.steps or fewest_steps(self.d, self.desk.kind)
+        return Placed(centers, np.ones(self.k), np.full(self.k, float(self.ground.reach))), n_steps
 
     def _recovered(self, frame: Frame, grown: Grown, seen: FirstLook) -> tuple[Placed, int, Synopsis]:
         """Centres in all columns from clusters found in the projection, and how many relative steps are left for them."""
-        k, d, desk, n, radius = self.k, self.d, self.desk, seen.n, seen.radius
-        share, n_steps = desk.left / 3, self.tuning.steps or 4
-        if self.is_pure:
-            fits = [t for t in (3, 2) if desk.spread(d, radius, 0.9 * desk.left / t) * (k / n) ** 2 <= 0.1 * radius**2]
-            n_steps = fits[0] - 1 if fits else 0
-            share = desk.left / (n_steps + 1)
+        k, desk = self.k, self.desk
+        n_steps = self._recovery_steps(seen)
+        share = desk.left / (n_steps + 1) if self.is_pure or n_steps == 1 else OF_RECOVERY * desk.left
         found = self.recovered(frame, grown.leaves, seen, share, thorough_kmeans)
         synopsis = of_recovered(self.ground, seen, frame, grown, found, desk.deviation(0.05 * share))
         placed = Placed(found.moves, found.counts, found.errors)
         if len(found.counts) > k:
             placed = merged(placed, k, self.rng)
         return placed._replace(centers=within(seen.middle + placed.centers, self.ground.reach)), n_steps, synopsis
+
+    def _recovery_steps(self, seen: FirstLook) -> int:
+        """How many relative steps the recovery leaves budget for: fewer where noise would be as long as the radius of the rows
+        (pure noise: a third of it), since a step like that moves centres at random."""
+        desk = self.desk
+
+        def noise(n_draws: int) -> float:
+            return float(np.sqrt(desk.spread(self.d, 1.0, 0.9 * desk.left / n_draws))) * self.k / seen.n
+
+        if self.is_pure:
+            return next((t for t in (2, 1) if noise(t + 1) <= 0.1**0.5), 0)
+        fewest = fewest_steps(self.d, desk.kind)
+        return self.tuning.steps or next((t for t in range(fewest, 1, -1) if noise(t + 1) <= 1), 1)
 
 
 def _filled(placed: Placed, k: int) -> tuple[Placed, tuple[str, ...]]:

@@ -13,7 +13,7 @@ from kveil.desk.base import Held
 from kveil.methods.ground import Ground
 from kveil.methods.steps import Means, asked_means, distance
 from kveil.methods.tree.counting import histogram
-from kveil.methods.tree.growth import Grown, Leaves, grow, outposts, with_means
+from kveil.methods.tree.growth import Grown, Leaves, grow, joined, outposts, with_means
 from kveil.methods.tree.principal import principal_axes
 from kveil.partition.projection import random_axes
 from kveil.progress import step as progress
@@ -30,7 +30,12 @@ from kveil.tuning import Tree as TreeTuning
 OF_PCA = 0.15  # of the budget, for the moments that principal axes come from
 CELLS_PER_CENTER = 200  # of a grid over few columns; with fewer it is made finer
 MOST_CENTERS = 1e15  # if there is no noise
-MOST_LEAVES = 512  # with more, leaves are small, their middles will do, and looking for the nearest one takes too long
+MOST_LEAVES = 512  # more are joined: looking for the nearest one takes too long, and their means would drown in noise
+
+
+def n_axes(d: int, kind: str) -> int:
+    """Directions that a tree over d columns sees: all of few."""
+    return d if d <= (12 if kind == "pure" else 16) else 12
 
 
 class FirstLook(NamedTuple):
@@ -64,7 +69,7 @@ class Stages:
         self.k, self.d = ground.k, ground.d
         self.is_pure = self.desk.kind == "pure"
         self.is_low = self.d <= 3
-        self.p = self.d if self.d <= (12 if self.is_pure else 16) else 12
+        self.p = n_axes(self.d, self.desk.kind)
         self.is_projected = self.p < self.d
 
     def look(self, *, always_middle: bool = False) -> FirstLook:
@@ -99,10 +104,11 @@ class Stages:
         progress("growing the tree", 2, 5)
         bits = self._stage_bits(seen.n)
         grown = grow(self.ground, frame, half, bits, self._of_stages() / len(bits))
-        if not self.is_low and len(grown.leaves.points) <= MOST_LEAVES:
-            progress("looking into the leaves", 3, 5)
-            grown = with_means(self.ground, frame, grown.leaves, outposts(half, full), 0.3 * self._tree_share())
-        return frame, grown
+        if self.is_low:
+            return frame, grown
+        progress("looking into the leaves", 3, 5)
+        leaves = joined(grown.leaves, MOST_LEAVES, self.rng)
+        return frame, with_means(self.ground, frame, leaves, outposts(half, full), 0.3 * self._tree_share())
 
     def histogram(self, seen: FirstLook) -> tuple[Histogram, Floats]:
         """Noisy counts of one grid over few columns, and the half-widths (d,) of its cells."""
@@ -171,6 +177,6 @@ class Stages:
             bits = np.log2(wanted_cells(n * e, self.d))
             finer = np.clip(np.log2(CELLS_PER_CENTER * self.k) - bits, 0, 1)  # few cells per centre are worth twice as many
             return [int(np.clip(round(bits + finer), 4, 20))]
-        if self.is_pure:
-            return [int(np.clip(np.floor(np.log2(n * e / 8)), 4, 16))]
+        if self.is_pure:  # cells of a few deviations each, and one more stage below those that stand out
+            return [int(np.clip(np.floor(np.log2(n * e / 2 / 8)), 4, 16)), 5]
         return [6, 5, 5] if self.is_projected else [6, 6, 6]

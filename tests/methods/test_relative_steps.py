@@ -1,0 +1,98 @@
+"""How many relative steps there are, what each may spend, and how far it goes."""
+
+import numpy as np
+import pytest
+
+from kveil import PrivateKMeans
+from kveil.methods.steps import step
+from kveil.methods.tree.growth import Leaves, joined
+from kveil.questions.base import Noisy
+from kveil.questions.frame import Frame
+from kveil.solve.placed import Placed
+from kveil.tuning import Tree
+
+
+def blobs(n, d, k=3):
+    rng = np.random.default_rng(0)
+    places = np.random.default_rng(1).uniform(-0.7, 0.7, (k, d))
+    return np.clip(places[rng.integers(k, size=n)] + 0.05 * rng.standard_normal((n, d)), -1, 1)
+
+
+def spent(model, rows, label):
+    """What each draw whose label begins so was charged, one after the other: epsilon, or rho."""
+    draws = [draw for draw in model.fit(rows).guarantee_.draws if draw.label.startswith(label)]
+    return [float(draw.epsilon or draw.rho) for draw in draws for _ in range(draw.times)]
+
+
+@pytest.mark.parametrize(("delta", "d"), [(0.0, 5), (1e-6, 5), (1e-6, 18)])
+def test_small_noise_means_more_steps_and_a_last_one_as_good_as_with_few(delta, d):
+    rows, fewest = blobs(4000, d), 2 if d < 16 else 4
+    models = [PrivateKMeans(3, epsilon=50.0, delta=delta, bounds=(-1, 1), random_state=0, tuning=Tree(steps=steps))
+              for steps in (None, fewest)]  # fmt: skip
+    many, few = (spent(model, rows, "residuals") for model in models)
+    assert len(many) == len(few) + 8 - fewest
+    assert many[-1] == pytest.approx(few[-1], rel=0.05)
+    assert many[-8:-1] == pytest.approx([many[-2]] * 7, rel=0.05)
+    assert many[-2] < 0.8 * many[-1]
+
+
+def test_noise_that_is_not_small_leaves_the_fewest_steps():
+    model = PrivateKMeans(3, epsilon=1.0, delta=1e-6, bounds=(-1, 1), random_state=0)
+    assert len(spent(model, blobs(500, 5), "distances")) == 1 + 2  # the radius of all rows, and two steps
+
+
+def test_noise_longer_than_the_radius_leaves_one_step_after_a_recovery():
+    model = PrivateKMeans(8, epsilon=0.25, delta=1e-6, bounds=(0, 1), random_state=0)
+    assert len(spent(model, np.random.default_rng(0).random((1500, 64)), "distances")) == 1 + 1
+
+
+@pytest.mark.parametrize("n", [600, 20_000])
+def test_every_centre_has_a_radius_of_its_own_where_rows_are_many(n):
+    model = PrivateKMeans(3, epsilon=4.0, delta=1e-6, bounds=(-1, 1), random_state=0).fit(blobs(n, 5))
+    labels = {draw.label for draw in model.guarantee_.draws}
+    assert ("distances by centre" in labels) == (n > 600)
+
+
+class Told:
+    """A desk that answers with given counts and sums."""
+
+    def __init__(self, counts, sums, noise):
+        self.counts, self.sums, self.noise = np.asarray(counts, float), np.asarray(sums, float), noise
+
+    def ask(self, question, *shares):
+        self.radii = question.radii
+        return Noisy(self.counts, 1.0), Noisy(self.sums, self.noise)
+
+
+@pytest.mark.parametrize(("is_last", "times"), [(True, 1.0), (False, 1.5)])
+def test_a_step_goes_half_as_far_again_unless_it_is_the_last(is_last, times):
+    frame = Frame(None, np.zeros(4, dtype=np.int64), 1000)
+    placed = Placed(np.zeros((2, 4)), np.ones(2), np.ones(2))
+    desk = Told([100, 100], [[1000, 0, 0, 0], [0, 500, 0, 0]], 0.0)
+    after, how = step(desk, frame, placed, np.array([50.0, 80.5]), 1, 1, is_last=is_last)
+    assert after.centers == pytest.approx(times * np.array([[10, 0, 0, 0], [0, 5, 0, 0]]))
+    assert how.moves == pytest.approx(after.centers)
+    assert desk.radii.tolist() == [50, 81]
+
+
+def test_a_move_that_is_mostly_noise_goes_hardly_further():
+    frame = Frame(None, np.zeros(4, dtype=np.int64), 1000)
+    placed = Placed(np.zeros((1, 4)), np.ones(1), np.ones(1))
+    moved = [step(Told([100], [[1000, 0, 0, 0]], 100 * 9.9 / 50), frame, placed, 50.0, 1, 1, is_last=last)[1].moves
+             for last in (True, False)]  # fmt: skip
+    assert np.linalg.norm(moved[1]) < 1.01 * np.linalg.norm(moved[0])
+
+
+def test_joined_leaves_hold_all_cells_that_they_stand_for():
+    rng = np.random.default_rng(0)
+    points, halves = rng.uniform(-100, 100, (60, 3)), rng.uniform(1, 5, (60, 3))
+    leaves = Leaves(points, rng.uniform(1, 9, 60), np.sqrt((halves**2).sum(axis=1)), halves)
+    found = joined(leaves, 10, rng)
+    assert len(found.points) == 10
+    assert found.weights.sum() == pytest.approx(leaves.weights.sum())
+    owner = ((points[:, None] - found.points) ** 2).sum(axis=2).argmin(axis=1)
+    corners = points[:, None] + halves[:, None] * np.array([[a, b, c] for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)])
+    away = np.abs(corners - found.points[owner][:, None])
+    assert (away <= found.halves[owner][:, None] + 1e-9).all()
+    assert (np.linalg.norm(away, axis=2) <= found.reaches[owner][:, None] + 1e-9).all()
+    assert joined(leaves, 60, rng) is leaves
