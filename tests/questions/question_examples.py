@@ -25,6 +25,7 @@ from kveil.partition.cubes import Cubes
 from kveil.partition.hst import Hst
 from kveil.partition.midpoints import descendants
 from kveil.partition.projection import random_axes
+from kveil.partition.tiling import Tiling
 from kveil.questions import (
     cells,
     closeness,
@@ -301,6 +302,16 @@ def cell_sums(rng, ground):
     return Example(midpoint_cells.CellSums.in_levels(layout.frame, found, levels[rng.integers(3)], norm), ground)
 
 
+def tile_counts(rng, ground):
+    if ground.is_sparse:
+        return None
+    frame = Frame.of(ground.domain, "bounds" if rng.random() < 0.5 else None)
+    tiling = Tiling.whole(np.maximum(1, rng.integers(1, ground.domain.top + 2, ground.d)))
+    for _ in range(3):
+        tiling = tiling.divided(rng.integers(0, 3, len(tiling.codes)))
+    return Example(midpoint_cells.TileCounts(frame, tiling), ground)
+
+
 def leaf_totals(rng, ground):
     if ground.is_sparse or isinstance(ground.domain, Ball):
         return None
@@ -411,6 +422,7 @@ MAKERS = {
     medians.MedianCosts: median_costs,
     midpoint_cells.CellCounts: cell_counts,
     midpoint_cells.CellSums: cell_sums,
+    midpoint_cells.TileCounts: tile_counts,
     octaves.OctaveCounts: octave_counts,
     party_cells.PartyLengths: lambda rng, ground: lengths(rng, ground, party_cells.PartyLengths),
     party_cells.PartyResiduals: lambda rng, ground: residuals(rng, ground, party_cells.PartyResiduals),

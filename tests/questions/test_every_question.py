@@ -263,6 +263,7 @@ TWINS = [
     (cluster_sums.ClusterSums, in_two_cells), (cubes.CubeCounts, twice), (demand.DemandSize, twice), (demand.DemandTree, twice),
     (demand.TreeCounts, without_weights), (leaves.LeafTotals, in_two_cells), (leaves.LeafSums, twice), (medians.Pulls, twice),
     (medians.MedianCosts, in_two_cells), (medians.MedianCosts, twice), (midpoint_cells.CellSums, shorter_lengths),
+    (midpoint_cells.TileCounts, in_two_cells), (midpoint_cells.TileCounts, twice),
     (octaves.OctaveCounts, twice), (swaps.SetCosts, twice), (swaps.SwapCosts, twice),
 ]  # fmt: skip
 

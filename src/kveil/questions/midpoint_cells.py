@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from kveil.arrays import Integers
 from kveil.errors import InvalidValue
 from kveil.partition.midpoints import Level, Midpoints, Norm, is_antichain
+from kveil.partition.tiling import Tiling
 from kveil.questions import _kernels
 from kveil.questions.base import Part, Question
 from kveil.questions.frame import Frame, blocks
@@ -98,6 +99,26 @@ class CellSums(Question):
             _kernels.add_deviations(inside, codes, self.first, self.last, self.anchors, raw_counts, raw_sums)
         back = np.argsort(self.listed)
         return raw_counts[back], raw_sums[back]
+
+
+@dataclass(frozen=True, eq=False)
+class TileCounts(Question):
+    """Counts of all cells of a partition of the cube, empty ones too.
+
+    Proof: the cell of a row is the last one whose first code is not above the row's own. First codes ascend from 0, which
+    `Tiling` checks, so there is exactly one such cell for every row, at a border too, and the row adds 1 there and 0 elsewhere.
+    Sizes and places of cells do not matter: the bound is that of one histogram.
+    """
+
+    frame: Frame
+    tiling: Tiling
+    parts: ClassVar = (Part("cells of the tree", "counts"),)
+
+    def raw(self, rows: Any) -> tuple[Integers]:
+        raw_counts = np.zeros(len(self.tiling.codes), dtype=np.int64)
+        for block in blocks(rows):
+            raw_counts += np.bincount(self.tiling.find(self.frame.measured(block)), minlength=len(raw_counts))
+        return (raw_counts,)
 
 
 def _joined(parts: list[Integers]) -> Integers:

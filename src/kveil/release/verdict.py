@@ -279,7 +279,8 @@ def _costs(release: Release, synopsis: Synopsis | None, step: Step | None, width
     n = float(counts.sum())
     if n <= 0:
         return None, None
-    inside = float(((synopsis.half[0] / widths) ** 2).sum() / 3)  # of a row in its cell, if rows lie evenly
+    spreads = ((synopsis.half[synopsis.kept] / widths) ** 2).sum(axis=1) / 3  # of a row in its cell, if rows lie evenly
+    inside = max(0.0, float(counts @ spreads) / n)
     mean = counts @ points / n
     squares = np.concatenate([cdist(block, release.centers / widths, "sqeuclidean").min(axis=1) for block in _blocks(points)])
     about = ((points - mean) ** 2).sum(axis=1)

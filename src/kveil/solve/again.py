@@ -14,8 +14,8 @@ from kveil.solve.synopsis import Synopsis
 
 def of_cells(synopsis: Synopsis, unit: Floats | float, k: int, rng: np.random.Generator) -> Placed:
     """k centres of the cells of one grid, as a fit finds them before its step."""
-    width = float(np.sqrt(((synopsis.half[:1] / unit) ** 2).sum() / 3))
-    cells = Histogram(synopsis.points / unit, synopsis.counts, synopsis.kept, synopsis.deviation, width)
+    widths, weights = np.sqrt(((synopsis.half / unit) ** 2).sum(axis=1) / 3), np.where(synopsis.kept, synopsis.counts, 0.0)
+    cells = Histogram(synopsis.points / unit, synopsis.counts, weights, synopsis.deviation, widths)
     centers = cells.centers(k, rng)
     owner = cdist(cells.points, centers, "sqeuclidean").argmin(axis=1)
     counts = np.bincount(owner, cells.counts, minlength=k).astype(np.float64)
@@ -32,8 +32,7 @@ def of_leaves(leaves: Cloud, fitted: Placed, k: int, rng: np.random.Generator, c
     owner = cdist(points, centers, "sqeuclidean").argmin(axis=1)
     counts = np.bincount(owner, leaves.weights, minlength=k).astype(np.float64)
     shared = np.bincount(owner, leaves.weights * fitted.errors[of] ** 2, minlength=k) / np.maximum(counts, 1e-300)
-    width = float(np.sqrt(leaves.weights @ leaves.spreads / leaves.weights.sum()))
-    own = Histogram(points, leaves.weights, np.ones(len(points), dtype=bool), leaves.deviation, width).squared_errors(centers)
+    own = Histogram(points, leaves.weights, leaves.weights, leaves.deviation, np.sqrt(leaves.spreads)).squared_errors(centers)
     return Placed(centers, counts, np.sqrt(own + shared))
 
 

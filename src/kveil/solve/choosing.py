@@ -88,9 +88,8 @@ def _clustered(shown: Cloud, k: int, rng: np.random.Generator) -> tuple[float, f
 
 def _told_apart(shown: Cloud, centers: Floats) -> int:
     """How many centres lie more than `APART` standard errors from the nearest other one."""
-    width = float(np.sqrt(shown.weights @ shown.spreads / shown.weights.sum()))
-    is_kept = np.ones(len(shown.points), dtype=bool)
-    squares = Histogram(shown.points, shown.weights, is_kept, shown.deviation, width).squared_errors(centers)
+    cells = Histogram(shown.points, shown.weights, shown.weights, shown.deviation, np.sqrt(shown.spreads))
+    squares = cells.squared_errors(centers)
     apart = cdist(centers, centers, "sqeuclidean") / np.maximum(squares[:, None] + squares, 1e-300)
     np.fill_diagonal(apart, np.inf)
     return int(np.count_nonzero(apart.min(axis=1) >= APART**2))

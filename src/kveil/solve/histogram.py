@@ -1,4 +1,4 @@
-"""Few columns: one grid of noisy counts, and what it tells of centres beyond the cells that stand out.
+"""Few columns: one partition with noisy counts, and what it tells of centres beyond the cells that stand out.
 
 Cells whose count does not stand out are cut before clustering, or noise would draw centres. But rows in them are real, and
 cutting them is a bias where clusters overlap. Summed over a cluster the noise of single cells averages out: so centres are
@@ -20,17 +20,22 @@ N_MOVES = 3
 
 
 class Histogram(NamedTuple):
-    """Cells that rows may be in. Released: a noisy count each, of one deviation."""
+    """Cells that rows may be in, of any sizes. Released: a noisy count each, of one deviation.
+
+    weights: what ordinary clustering sees: the count of a cell that stands out, an even share of the sum where several stand out
+        together, and 0 for the others.
+    widths: root mean squared distance of a row from the middle of its cell, if rows lie evenly.
+    """
 
     points: Floats
     counts: Floats
-    is_kept: NDArray[np.bool_]  # stands out by itself
+    weights: Floats
     deviation: float
-    width: float  # root mean squared distance of a row from the middle of its cell, if rows lie evenly
+    widths: Floats
 
     def centers(self, k: int, rng: np.random.Generator) -> Floats:
         """k centres: ordinary clustering of the cells that stand out, then moves that use the others, too."""
-        centers = thorough_kmeans(self.points[self.is_kept], self.counts[self.is_kept], k, rng)
+        centers = thorough_kmeans(self.points, self.weights, k, rng)
         for _ in range(N_MOVES):
             owner, rows, n_cells = self._owned(centers)
             sums = np.stack([np.bincount(owner, self.counts * column, minlength=k) for column in self.points.T], axis=1)
@@ -45,8 +50,9 @@ class Histogram(NamedTuple):
         owner, rows, _ = self._owned(centers)
         rows, positive = np.maximum(rows, 1.0), np.maximum(self.counts, 0.0)
         levers = np.bincount(owner, ((self.points - centers[owner]) ** 2).sum(axis=1), minlength=k)
-        filled = np.bincount(owner, positive, minlength=k) ** 2 / np.maximum(np.bincount(owner, positive**2, minlength=k), 1e-9)
-        return np.asarray(self.deviation**2 * levers / rows**2 + self.width**2 / np.maximum(filled, 1.0))
+        total, off = (np.bincount(owner, part, minlength=k) for part in (positive, (positive * self.widths) ** 2))
+        off_middles = np.where(total > 0, off / np.maximum(total, 1e-9) ** 2, (self.widths**2).max())
+        return np.asarray(self.deviation**2 * levers / rows**2 + off_middles)
 
     def _owned(self, centers: Floats) -> tuple[NDArray[np.int64], Floats, Floats]:
         """The nearest centre of every cell, and noisy rows and number of cells of each centre."""

@@ -154,12 +154,13 @@ class Projected:
 class Synopsis:
     """What a fit released besides its centres. Every number here was charged or is public.
 
-    kind: what a point is. "cells": the middle of a cell of a grid over at most 3 columns. "leaves": the released mean (or the
-        middle) of a leaf of a tree that saw all columns. "centers": the released mean of a cluster that was found in a
-        projection, or nothing, where a method has no points.
+    kind: what a point is. "cells": the middle of a cell of a grid over at most 3 columns, whose cells differ in size. "leaves":
+        the released mean (or the middle) of a leaf of a tree that saw all columns. "centers": the released mean of a cluster
+        that was found in a projection, or nothing, where a method has no points.
     points: (m, d) in the units of the columns; m may be 0.
-    counts: (m,) noisy numbers of rows. Cells: as drawn, negative ones too. Leaves: their weights, a quarter of a weak count.
-    kept: (m,) whether a count stands out by itself (cells); True for other kinds.
+    counts: (m,) noisy numbers of rows. Cells: as drawn, negative ones too, but that cells which stand out together have
+        an even share of their sum. Leaves: their weights, a quarter of a weak count.
+    kept: (m,) whether a count stands out, by itself or together with others (cells); True for other kinds.
     half: (m, d) half-widths of the box behind a point, in the units of the columns; 0 for "centers".
     deviation: standard deviation of the noise in one count.
     rows, rows_deviation: the noisy number of rows, at least 10 or so, and the standard deviation of its noise.

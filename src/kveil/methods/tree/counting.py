@@ -1,37 +1,71 @@
-"""Few columns: noisy counts of one grid, every cell of it, and which of them rows may be in."""
+"""Few columns: noisy counts of one partition of the whole box, every cell of it, and which of them rows may be in."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from kveil.arrays import Floats
+from kveil.arrays import Bools, Floats
 from kveil.methods.ground import Ground
-from kveil.methods.tree.growth import boxes
-from kveil.partition.midpoints import halving_order
-from kveil.questions.cells import Stage
+from kveil.methods.tree.zooming import Zoomed, zoomed
+from kveil.partition.tiling import Tiling
 from kveil.questions.frame import Frame
-from kveil.solve.evidence import shows_rows
+from kveil.questions.midpoint_cells import TileCounts
+from kveil.solve.evidence import stands_out, sure_sum
 from kveil.solve.histogram import Histogram
 
-BLOCK, STANDS_OUT = 4, 3.0  # cells of a block: two halvings; deviations of its sum
+STANDS_OUT = 3.0  # deviations of the sum of a block
+TWO, THREE = 2, 3  # halvings: a block has 4 cells, or 8
+UP = 4  # halvings: cells that stand out together are at most 16
+OUTSIDE = 3.0  # of outside cells, noise passes with probability exp(-3) in all: a centre far out is a centre lost
+FAR_OUTSIDE = 5.0  # the same where nothing tells that there are rows outside at all
+WITHIN = 1.6  # inside: 0.2 blocks of empty cells pass
 
 
-def histogram(ground: Ground, frame: Frame, half: Floats, bits: int, share: float) -> tuple[Histogram, Floats]:
-    """One grid of noisy counts, and the half-widths (d,) of its cells, in steps.
+def histogram(ground: Ground, frame: Frame, half: Floats, bits: int, share: float, n: float) -> tuple[Histogram, Floats]:
+    """A grid of noisy counts, and the half-widths (cells, d) of its cells, in steps. `share` pays for the looks before it, too.
 
-    All cells of `bits` halvings are counted, empty ones too; a row is in one. What is returned follows from noisy
+    All cells of a partition of the box are counted, empty ones too; a row is in one. What is returned follows from noisy
     counts.
     """
-    size = np.maximum(np.ceil(half), 1).astype(np.int64)
-    order = halving_order(size, bits)
-    stage = Stage(frame, size, order, np.zeros(1, dtype=np.int64), bits)
-    ((counts, deviation),) = ground.desk.ask(stage, share)  # public, charged
-    is_kept = shows_rows(counts, deviation, is_pure=ground.desk.kind == "pure", is_only=True)
-    if not is_kept.any():
-        is_kept[np.argmax(counts)] = True
-    blocks = counts.reshape(-1, BLOCK).sum(axis=1)
-    stand_out = np.repeat(blocks > max(STANDS_OUT * deviation * BLOCK**0.5, 0.5), BLOCK)
-    shown = np.flatnonzero(is_kept | stand_out)
-    middles, halves = boxes(shown, order, size)
-    width = float(np.sqrt((halves[0] ** 2).sum() / 3))
-    return Histogram(middles, counts[shown], is_kept[shown], deviation, width), halves[0]
+    plan = zoomed(ground, frame, half, bits, n)
+    tiling = plan.tiling.divided(plan.bits)
+    ((counts, deviation),) = ground.desk.ask(TileCounts(frame, tiling), share - plan.spent)  # public, charged
+    is_pure = ground.desk.kind == "pure"
+    inside = _inside(plan, counts, deviation, is_pure=is_pure)
+    blocks = [(tiling.around(counts, up), tiling.around(np.ones(len(counts)), up)) for up in (TWO, THREE)]
+    is_kept = inside & stands_out(counts, *blocks[1], deviation, is_pure=is_pure)
+    weights = np.where(is_kept, counts, 0.0)
+    if not inside.all():
+        weights = _pooled(tiling, counts, weights, inside, deviation, is_pure=is_pure)
+    if not weights.any():
+        weights[np.argmax(counts)] = 1.0
+    shown = (weights > 0) | (inside & (blocks[0][0] > np.maximum(STANDS_OUT * deviation * np.sqrt(blocks[0][1]), 0.5)))
+    middles, halves = (part[shown] for part in tiling.boxes())
+    return Histogram(middles, counts[shown], weights[shown], deviation, np.sqrt((halves**2).sum(axis=1) / 3)), halves
+
+
+def _inside(plan: Zoomed, counts: Floats, deviation: float, *, is_pure: bool) -> Bools:
+    """Which cells lie in a part of the region whose sum, of this release, shows rows: a look may have kept an empty one."""
+    owner = np.repeat(np.arange(len(plan.bits)), 1 << plan.bits)
+    if plan.region.all():
+        return np.ones(len(counts), dtype=bool)
+    least = sure_sum(1 << plan.bits, np.log(plan.region.sum()) + FAR_OUTSIDE, is_pure=is_pure) * deviation
+    return np.asarray((plan.region & (np.bincount(owner, counts) >= least))[owner])
+
+
+def _pooled(tiling: Tiling, counts: Floats, weights: Floats, inside: Bools, deviation: float, *, is_pure: bool) -> Floats:
+    """Weights with those of cells that stand out outside, by themselves or together: these share their sum evenly.
+
+    Outside the region noise would draw a centre far away, so a cell there must be beyond doubt; more so where all cells outside,
+    added up, show no rows.
+    """
+    outside, found = ~inside, weights.copy()
+    has_rows = counts[outside].sum() >= STANDS_OUT * deviation * np.sqrt(outside.sum())
+    within, without = np.log(max(1, inside.sum())) + WITHIN, np.log(outside.sum()) + (OUTSIDE if has_rows else FAR_OUTSIDE)
+    for up in range(UP + 1):
+        rest = (found == 0) & (outside | (up > 0))
+        sums, sizes = (tiling.around(np.where(rest, part, 0.0), up) for part in (counts, np.ones(len(counts))))
+        least = np.where(outside, sure_sum(sizes, without, is_pure=is_pure), sure_sum(sizes, within, is_pure=is_pure))
+        passed = rest & (sums >= np.maximum(least * deviation, 0.5))
+        found[passed] = sums[passed] / sizes[passed]
+    return found

@@ -16,10 +16,10 @@ from kveil.solve.synopsis import Projected, Synopsis
 
 
 def of_cells(ground: Ground, seen: FirstLook, cells: Histogram, half: Floats) -> Synopsis:
-    """One grid over few columns."""
-    halves = np.tile(half * ground.unit, (len(cells.points), 1))
-    points = ground.positions(cells.points)
-    return Synopsis("cells", points, cells.counts, cells.is_kept, halves, cells.deviation, seen.n, seen.n_deviation)
+    """The grid over few columns."""
+    is_kept = cells.weights > 0
+    counts, points = np.where(is_kept, cells.weights, cells.counts), ground.positions(cells.points)
+    return Synopsis("cells", points, counts, is_kept, half * ground.unit, cells.deviation, seen.n, seen.n_deviation)
 
 
 def of_leaves(ground: Ground, seen: FirstLook, grown: Grown) -> Synopsis:

@@ -111,10 +111,10 @@ class Stages:
         return frame, with_means(self.ground, frame, leaves, outposts(half, full), 0.3 * self._tree_share())
 
     def histogram(self, seen: FirstLook) -> tuple[Histogram, Floats]:
-        """Noisy counts of one grid over few columns, and the half-widths (d,) of its cells."""
+        """Noisy counts of a grid over few columns, and the half-widths (cells, d) of its cells."""
         frame, half, _ = self._frame(seen.middle, seen.radius, seen.n)
         (bits,) = self._stage_bits(seen.n)
-        return histogram(self.ground, frame, half, bits, self._of_stages())
+        return histogram(self.ground, frame, half, bits, self._of_stages(), seen.n)
 
     def recovered(self, frame: Frame, leaves: Leaves, seen: FirstLook, share: float, clustered: Clustering) -> Means:
         """Released means, about the middle, of clusters found in the projection: more than k, to be merged, if noise allows."""

@@ -1,0 +1,88 @@
+"""A partition of a cube of integers into midpoint cells of different sizes: small where rows are, large elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from kveil.arrays import Floats, Integers
+from kveil.partition.midpoints import Midpoints, halving_order
+
+
+@dataclass(frozen=True, eq=False)
+class Tiling:
+    """Cells that cover the cube once, in the order of their codes.
+
+    A cell is a prefix of one halving order. Its first code at the deepest level and the next cell's bound its codes, so that
+    every code has exactly one cell.
+    """
+
+    half: Integers
+    codes: Integers  # of each cell, at its own level
+    levels: Integers
+
+    def __post_init__(self) -> None:
+        ends = np.append(self.first[1:], 1 << self.depth)
+        if self.first[0] != 0 or (self.first + (1 << (self.depth - self.levels)) != ends).any():
+            raise AssertionError("cells must follow each other without a gap: a row is then in exactly one")
+
+    @classmethod
+    def whole(cls, half: Integers) -> Tiling:
+        """One cell."""
+        return cls(half, np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64))
+
+    def divided(self, bits: Integers) -> Tiling:
+        """Every cell halved as often as its entry of `bits` says."""
+        parts = 1 << bits
+        owner = np.repeat(np.arange(len(parts)), parts)
+        inside = np.arange(len(owner)) - np.repeat(np.cumsum(parts) - parts, parts)
+        return replace(self, codes=(self.codes[owner] << bits[owner]) + inside, levels=(self.levels + bits)[owner])
+
+    @property
+    def depth(self) -> int:
+        return int(self.levels.max())
+
+    @cached_property
+    def first(self) -> Integers:
+        """The lowest code of each cell at the deepest level."""
+        return np.asarray(self.codes << (self.depth - self.levels))
+
+    @cached_property
+    def midpoints(self) -> Midpoints:
+        return Midpoints.widest_first(self.half, self.depth)
+
+    def find(self, rows: Integers) -> Integers:
+        """The cell of every row: a row outside the cube is in the cell nearest to it."""
+        return np.asarray(np.searchsorted(self.first, self.midpoints.find(rows), side="right") - 1)
+
+    def around(self, values: Floats, levels: int) -> Floats:
+        """For every cell, the sum of `values` over its block: the cells of its own size in an ancestor that holds no others, as
+        many levels up as there is one, and at most `levels`."""
+        start, stop = self._blocks(levels)
+        total = np.concatenate([[0.0], np.cumsum(values)])
+        return np.asarray(total[stop] - total[start])
+
+    def _blocks(self, levels: int) -> tuple[Integers, Integers]:
+        """Where the block of every cell begins, and where it ends."""
+        start, stop, sums = np.arange(len(self.codes)), np.arange(len(self.codes)) + 1, np.append(0, np.cumsum(self.levels))
+        for up in range(1, levels + 1):
+            size = np.where(self.levels >= up, 1 << (self.depth - self.levels + up), 1)
+            low = self.first // size * size
+            begin, end = np.searchsorted(self.first, low), np.searchsorted(self.first, low + size)
+            # 2**up cells whose levels add up to 2**up times one's own are all of it: else their sizes could not add up.
+            is_even = (self.levels >= up) & (end - begin == 1 << up) & (sums[end] - sums[begin] == self.levels << up)
+            start, stop = np.where(is_even, begin, start), np.where(is_even, end, stop)
+        return start, stop
+
+    def boxes(self) -> tuple[Floats, Floats]:
+        """Middles and half-widths (cells, axes)."""
+        low, high = (np.tile(side * self.half.astype(np.float64), (len(self.codes), 1)) for side in (-1, 1))
+        for level, axis in enumerate(halving_order(self.half, self.depth)):
+            is_deeper = self.levels > level
+            middle = (low[:, axis] + high[:, axis]) / 2
+            is_upper = (self.first >> (self.depth - 1 - level)) & 1 == 1
+            low[:, axis] = np.where(is_deeper & is_upper, middle, low[:, axis])
+            high[:, axis] = np.where(is_deeper & ~is_upper, middle, high[:, axis])
+        return (low + high) / 2, (high - low) / 2

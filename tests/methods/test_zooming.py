@@ -1,0 +1,86 @@
+"""The grid over few columns is fine where rows are: wide bounds and rows in few places cost little."""
+
+import numpy as np
+import pytest
+
+from kveil import PrivateKMeans
+from kveil.solve.evidence import by_chance, sure_sum
+from kveil.testing import scripted
+
+PLACES = np.array([[0.2, 0.2], [0.8, 0.2], [0.5, 0.8]])
+
+
+def three(n=6000, seed=0):
+    rng = np.random.default_rng(seed)
+    return PLACES[rng.integers(0, 3, n)] + 0.03 * rng.standard_normal((n, 2))
+
+
+def fitted(rows, half, k=3, **options):
+    with scripted(3):
+        return PrivateKMeans(k, bounds=(-half, half), random_state=0, **({"epsilon": 1.0} | options)).fit(rows)
+
+
+def looks(model):
+    """Charges for cells of the tree: the looks, and the grid."""
+    return [float(draw.epsilon or draw.rho) for draw in model.guarantee_.draws if draw.label == "cells of the tree"]
+
+
+@pytest.mark.parametrize("half", [1, 10, 1000])
+def test_loose_bounds_cost_little(half):
+    """Cells of one size over bounds 1000 times too wide would all be wider than the table."""
+    rows = three()
+    model = fitted(rows, half)
+    best = float(((rows[:, None] - PLACES) ** 2).sum(axis=2).min(axis=1).sum())
+    assert -model.score(rows) < 1.1 * best
+    assert sum(float(draw.epsilon) for draw in model.guarantee_.draws) <= 1.0
+
+
+def test_looks_come_out_of_the_share_of_the_grid():
+    assert sum(looks(fitted(three(), 1000))) == pytest.approx(0.9) == sum(looks(fitted(three(), 1)))
+    assert len(looks(fitted(three(), 1000))) == 4  # three looks and the grid
+    assert len(looks(fitted(np.random.default_rng(0).uniform(-1, 1, (6000, 2)), 1))) == 2  # even rows: one look decides
+    assert looks(fitted(three(50), 1000)) == pytest.approx([0.9])  # a look at 50 rows would show noise alone
+
+
+def test_a_small_cluster_far_from_the_others_keeps_a_centre():
+    rows = np.vstack([three(), [7.0, 7.0] + 0.03 * np.random.default_rng(1).standard_normal((150, 2))])
+    nearest = np.linalg.norm(fitted(rows, 10, k=4).cluster_centers_ - 7.0, axis=1).min()
+    assert nearest < 0.3
+
+
+@pytest.mark.parametrize("where", [0.3131, 9.0])
+@pytest.mark.parametrize("options", [{}, {"delta": 1e-6}, {"epsilon": np.inf}])
+def test_rows_in_one_point_or_beyond_the_bounds_have_a_centre_there(where, options):
+    """Cells end where they are one step of the fixed-point grid wide."""
+    model = fitted(np.full((5000, 2), where), 1.0, k=2, **options)
+    assert np.abs(model.cluster_centers_ - min(where, 1.0)).min() < 1e-3
+    assert np.isfinite(model.cluster_errors_).all()
+
+
+def test_a_release_with_cells_of_different_sizes_answers_as_others_do():
+    rows = three()
+    release = fitted(rows, 100).release_
+    assert len(np.unique(release.synopsis.half[:, 0])) > 1
+    again = release.recluster(2, random_state=0)
+    assert again.centers.shape == (2, 2)
+    assert np.abs(again.centers).max() < 2
+    assert np.abs(release.sample(200, random_state=0).mean(axis=0) - rows.mean(axis=0)).max() < 0.3
+    verdict = release.verdict()
+    assert verdict.word == "good"
+    assert verdict.explained == pytest.approx(1 - 2 * 0.03**2 / rows.var(axis=0).sum(), abs=0.03)
+
+
+@pytest.mark.parametrize("log", [3.0, 8.0])
+def test_a_sure_sum_is_passed_as_rarely_as_it_says(log):
+    """Of one Laplace count of scale b, and of two: P(X > t b) = exp(-t) / 2, and (2 + t) exp(-t) / 4."""
+    one, two = sure_sum(np.array([1, 2]), log, is_pure=True) * 2**0.5
+    assert np.exp(-one) / 2 == pytest.approx(np.exp(-log))
+    assert 0.05 * np.exp(-log) < (2 + two) * np.exp(-two) / 4 <= np.exp(-log)
+
+
+@pytest.mark.parametrize("is_pure", [True, False])
+def test_what_noise_adds_to_kept_counts_is_known(is_pure):
+    """By a sum over a fine grid of the noise's density."""
+    x = np.arange(2.5, 60, 1e-3)
+    density = np.exp(-(2**0.5) * x) / 2**0.5 if is_pure else np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
+    assert by_chance(2.5, is_pure=is_pure) == pytest.approx((x * density).sum() * 1e-3, rel=2e-3)

@@ -1,0 +1,68 @@
+"""A partition of a cube into cells of different sizes: every row is in exactly one, at borders too."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kveil.partition.tiling import Tiling
+
+
+@st.composite
+def tilings(draw):
+    """A small cube, some of whose cells were divided, and some of these again."""
+    tiling = Tiling.whole(np.array(draw(st.lists(st.integers(1, 6), min_size=1, max_size=3)), dtype=np.int64))
+    for _ in range(draw(st.integers(0, 3))):
+        n = len(tiling.codes)
+        tiling = tiling.divided(np.array(draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)), dtype=np.int64))
+    return tiling
+
+
+def rows_of(half):
+    """All rows of a cube, and some outside."""
+    return np.array(list(itertools.product(*(range(-h - 1, h + 2) for h in half))), dtype=np.int64)
+
+
+@settings(deadline=None, max_examples=60)
+@given(tilings())
+def test_every_row_is_in_the_one_cell_whose_code_begins_its_own(tiling):
+    rows = rows_of(tiling.half.tolist())
+    deepest = tiling.midpoints.find(rows)
+    begins = deepest[:, None] >> (tiling.depth - tiling.levels) == tiling.codes  # (rows, cells)
+    assert (begins.sum(axis=1) == 1).all()
+    assert tiling.find(rows).tolist() == begins.argmax(axis=1).tolist()
+
+
+@settings(deadline=None, max_examples=60)
+@given(tilings())
+def test_boxes_fill_the_cube_and_hold_their_rows(tiling):
+    middles, halves = tiling.boxes()
+    assert np.prod(2 * halves, axis=1).sum() == pytest.approx(np.prod(2.0 * tiling.half))
+    rows = np.clip(rows_of(tiling.half.tolist()), -tiling.half, tiling.half)
+    owner = tiling.find(rows)
+    assert (np.abs(rows - middles[owner]) <= halves[owner] + 1e-9).all()
+
+
+@settings(deadline=None, max_examples=60)
+@given(tilings(), st.integers(0, 3))
+def test_a_block_is_the_cells_of_one_size_in_the_farthest_ancestor_that_holds_no_others(tiling, levels):
+    values = np.arange(1.0, len(tiling.codes) + 1) ** 2
+    for cell, found in enumerate(tiling.around(values, levels)):
+        up = min(levels, int(tiling.levels[cell]))
+        while True:
+            size = 1 << (tiling.depth - int(tiling.levels[cell]) + up)
+            block = tiling.first // size == tiling.first[cell] // size
+            if (tiling.levels[block] == tiling.levels[cell]).all() and block.sum() == 1 << up:
+                break
+            up -= 1
+        assert found == values[block].sum()
+
+
+@pytest.mark.parametrize(
+    ("codes", "levels"), [([0, 1], [1, 2]), ([1], [1]), ([0, 0], [1, 1]), ([0, 0, 1], [0, 1, 1]), ([1, 0], [1, 1])]
+)
+def test_cells_with_a_gap_or_one_inside_another_are_refused(codes, levels):
+    with pytest.raises(AssertionError, match="exactly one"):
+        Tiling(np.array([4, 4]), np.array(codes), np.array(levels))
