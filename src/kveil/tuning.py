@@ -6,7 +6,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-__all__ = ["Candidates", "Counts", "Grid", "KMedian", "Lae", "Lloyd", "LocalSearch", "Mean", "SampleAggregate", "Tree"]
+__all__ = [
+    "Candidates",
+    "Counts",
+    "Grid",
+    "KMedian",
+    "Lae",
+    "Lloyd",
+    "LocalSearch",
+    "Mean",
+    "SampleAggregate",
+    "Spherical",
+    "Tree",
+]
 
 
 @dataclass(frozen=True)
@@ -69,9 +81,10 @@ class Tree:
     """bits: width of the fixed-point grid; default as fine as exact sums allow.
     steps: relative steps after the first centres (with delta=0 and many columns released values decide instead); default 1 for
         at most 3 columns, else as many, up to 8, as the noise allows: at least 2 while the tree sees all columns, and beyond 4,
-        or fewer if their noise would be as long as the radius. Sparse rows of more than 16 columns have no such steps.
+        or fewer if their noise would be as long as the radius. Sparse rows of more than 1000 columns have no such steps.
     nonzeros: a public bound on the entries of a sparse row that are not 0. Rows with more keep the largest in magnitude (ties:
-        the lowest column). A small bound makes pure noise (delta=0) much narrower; Gaussian noise does not need it.
+        the lowest column). A small bound makes pure noise (delta=0) much narrower; Gaussian noise does not need it. With at
+        least 8 columns per entry, and more than 16, such rows stay sparse, and there are no relative steps.
     frame: the axes of the tree where there are more than 16 columns (pure: 12): "random" ones, or "pca": those along which rows
         vary most, for 15 % of the budget; dense rows, delta > 0 and at most 1000 columns.
     """
@@ -80,6 +93,33 @@ class Tree:
     steps: int | None = None
     nonzeros: int | None = None
     frame: Literal["random", "pca"] = "random"
+
+
+@dataclass(frozen=True)
+class Spherical:
+    """bits: width of the fixed-point grid; default as fine as exact sums allow.
+    steps: how many steps with more cells than clusters, and how many with one cell per cluster.
+    cells: how many cells there are per cluster at most, before they are merged. Noise may leave fewer.
+    energy: the share of the squared totals of columns that kept columns hold. floor: how many deviations of noise a total must
+        pass to be kept; default 3, pure 3.9. Four columns per cluster are kept at least.
+    cuts: how many deviations an entry of a centre must pass, in either kind of steps. least: entries that a centre keeps, at
+        the least.
+    of_totals: the share of the budget that finds the columns.
+    nonzeros: a public bound on the entries of a row, as in `Tree`. Pure noise (delta=0) needs it.
+    signed: whether rows have negative entries that matter. By default negative entries count as 0, whether there are any or not,
+        since looking for them would not be private.
+    """
+
+    bits: int | None = None
+    steps: tuple[int, int] = (4, 2)
+    cells: float = 3.0
+    energy: float = 0.95
+    floor: float | None = None
+    cuts: tuple[float, float] = (2.25, 2.5)
+    least: int = 32
+    of_totals: float = 0.1
+    nonzeros: int | None = None
+    signed: bool = False
 
 
 @dataclass(frozen=True)

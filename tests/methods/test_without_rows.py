@@ -65,7 +65,7 @@ class NoRows:
 
     def __init__(self, pool: Pool, empty: Any, script: Script, *, is_sparse: bool = False, n_columns: int = 1) -> None:
         self.kind, self.total, self.unit, self.relation = pool.kind, pool.total, pool.unit, pool.relation
-        self.deviation, self.spread, self.sharpness = pool.deviation, pool.spread, pool.sharpness
+        self.deviation, self.spread, self.noise, self.sharpness = pool.deviation, pool.spread, pool.noise, pool.sharpness
         self.max_rows, self.is_sparse, self.n_columns = 2**40, is_sparse, n_columns
         self.shares: list[float] = []
         self.empty, self.script = empty, script
@@ -242,6 +242,10 @@ def kmeans(method: str, d: int = 2, *, is_sparse: bool = False, **params: Any) -
     return Case(PrivateKMeans(3, bounds=(-1, 1), method=method, **params), method, d, is_sparse)
 
 
+def directions(method: str, d: int = 40, **params: Any) -> Case:
+    return Case(PrivateKMeans(3, metric="cosine", method=method, **params), method, d, is_sparse=True)
+
+
 def kmedian(method: str, d: int = 2, **params: Any) -> Case:
     return Case(PrivateKMedian(3, bounds=(-1, 1), method=method, **params), method, d)
 
@@ -278,6 +282,8 @@ CASES = [
     kmedian("tree"), kmedian("tree", 8, delta=1e-6), kmedian("tree", 30), kmedian("tree", 30, delta=1e-6),
     kmedian("candidates"), kmedian("candidates", 8, delta=1e-6), kmedian("weiszfeld"),
     kmedian("weiszfeld", tuning=tuning.KMedian(recovery="grid")), kmedian("candidates", tuning=tuning.KMedian(recovery="all")),
+    directions("spherical", delta=1e-6), directions("spherical", delta=1e-6, epsilon=40.0), directions("spherical"),
+    directions("spherical", tuning=tuning.Spherical(nonzeros=2, signed=True), epsilon=40.0), directions("tree", delta=1e-6),
     universe("counts"),
     universe("counts", expected_rows=1000.0), universe("counts", tuning=tuning.Counts("hst")),
     universe("counts", tuning=tuning.Counts("hst"), delta=1e-6, ledger=adding_zcdp()),

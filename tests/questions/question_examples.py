@@ -39,14 +39,16 @@ from kveil.questions import (
     octaves,
     party_cells,
     swaps,
+    unit_rows,
 )
 from kveil.questions.base import Question
 from kveil.questions.column_bins import Cells, ColumnBins, even_edges, octave_edges
-from kveil.questions.frame import FEW_COLUMNS, Frame, clipped
+from kveil.questions.frame import Frame, clipped, stays_sparse
 from kveil.questions.leaves import LeafSums, LeafTotals
 from kveil.source.base import merge
 from kveil.space.euclidean import Centers
 from kveil.space.places import Places
+from kveil.space.unit_ball import UnitBall
 
 LENGTH = 2**22
 TRIALS = 3  # for every ground and class
@@ -64,7 +66,7 @@ class Ground(NamedTuple):
 
     @property
     def stays_sparse(self) -> bool:
-        return self.is_sparse and self.d > FEW_COLUMNS
+        return self.is_sparse and stays_sparse(self.d)
 
 
 class Example(NamedTuple):
@@ -345,6 +347,24 @@ def leaf_sums(rng, ground):
     return Example(question, ground, made.question)
 
 
+def unit_view(rng, ground):
+    """Some or all columns in any order, of rows whose entries may be bounded, and whose signs may count."""
+    columns = rng.permutation(ground.d)[: int(rng.integers(1, ground.d + 1))]
+    nonzeros = int(rng.integers(1, ground.d + 1)) if rng.random() < 0.5 else None
+    return unit_rows.UnitRows(ground.d, columns, nonzeros, bool(rng.random() < 0.5))
+
+
+def unit_totals(rng, ground):
+    directions = Ground(UnitBall(ground.d, 16), ground.is_sparse)
+    return Example(unit_rows.UnitTotals(unit_view(rng, ground), bool(rng.random() < 0.5)), directions)
+
+
+def unit_sums(rng, ground):
+    view, directions = unit_view(rng, ground), Ground(UnitBall(ground.d, 16), ground.is_sparse)
+    centers = points(rng, int(rng.integers(1, 5)), len(view.columns), unit_rows.TOP)
+    return Example(unit_rows.UnitSums(view, centers, bool(rng.random() < 0.5)), directions)
+
+
 UNIVERSE = Euclidean(np.random.default_rng(0).uniform(-1, 1, (12, 2)))
 DEMAND = Ground(Places(UNIVERSE, 1))
 
@@ -428,6 +448,8 @@ MAKERS = {
     party_cells.PartyResiduals: lambda rng, ground: residuals(rng, ground, party_cells.PartyResiduals),
     swaps.SwapCosts: swap_costs,
     swaps.SetCosts: set_costs,
+    unit_rows.UnitTotals: unit_totals,
+    unit_rows.UnitSums: unit_sums,
 }
 
 

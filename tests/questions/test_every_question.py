@@ -18,7 +18,7 @@ from question_examples import GROUNDS, MAKERS, Example, Ground, examples, questi
 
 from kveil.kernel.grid import Box
 from kveil.partition.projection import random_axes
-from kveil.questions import cells, cluster_sums, cubes, demand, leaves, medians, midpoint_cells, octaves, swaps
+from kveil.questions import cells, cluster_sums, cubes, demand, leaves, medians, midpoint_cells, octaves, swaps, unit_rows
 from kveil.questions.base import Part, Question
 from kveil.questions.frame import Frame
 from kveil.questions.saturating import MOST
@@ -51,6 +51,7 @@ def moved(question: Question, part: Part, before: Any, after: Any) -> tuple[int,
     if part.kind == "active":
         return codes_moved(before, after), 1
     added = after - before
+    assert part.is_signed or (added >= 0).all(), "a row takes nothing away: else one that is replaced would move it farther"
     if part.kind == "counts":
         assert (added >= 0).all(), "a row takes nothing from a count"
         return norm(added, is_l2=getattr(question, "is_squared", False)), part.length
@@ -257,6 +258,12 @@ def without_weights(question):
     return Twin(replace(question, is_squared=False), replace(question, is_squared=True))
 
 
+def without_signs(question):
+    return Twin(
+        replace(question, view=replace(question.view, signed=False)), replace(question, view=replace(question.view, signed=True))
+    )
+
+
 TWINS = [
     (cells.Whole, farther), (cells.Whole, less), (cells.Stage, in_two_cells), (cells.Residuals, other_radii),
     (cells.Residuals, in_two_cells), (cells.SecondMoments, twice), (cells.GridCells, less), (cluster_sums.ClusterSums, twice),
@@ -264,7 +271,9 @@ TWINS = [
     (demand.TreeCounts, without_weights), (leaves.LeafTotals, in_two_cells), (leaves.LeafSums, twice), (medians.Pulls, twice),
     (medians.MedianCosts, in_two_cells), (medians.MedianCosts, twice), (midpoint_cells.CellSums, shorter_lengths),
     (midpoint_cells.TileCounts, in_two_cells), (midpoint_cells.TileCounts, twice),
-    (octaves.OctaveCounts, twice), (swaps.SetCosts, twice), (swaps.SwapCosts, twice),
+    (octaves.OctaveCounts, twice), (swaps.SetCosts, twice), (swaps.SwapCosts, twice), (unit_rows.UnitTotals, twice),
+    (unit_rows.UnitTotals, less), (unit_rows.UnitSums, in_two_cells), (unit_rows.UnitSums, twice),
+    (unit_rows.UnitSums, without_signs),
 ]  # fmt: skip
 
 

@@ -9,10 +9,10 @@ from scipy.sparse import csr_array
 
 from kveil.questions import frame
 from kveil.questions.cells import MOMENT_TOP, TOP, Lengths, Residuals, SecondMoments, Stage, Whole
-from kveil.questions.frame import AXIS_BITS, FEW_COLUMNS, Frame
+from kveil.questions.frame import AXIS_BITS, Frame
 from kveil.space.euclidean import Centers
 
-D, TOP_CODE = FEW_COLUMNS + 4, 2**19 - 1
+D, TOP_CODE = 20, 2**19 - 1
 
 
 def csr(rows):

@@ -67,10 +67,16 @@ GAUSS = {"delta": 1e-6}
 FEW_STEPS = tuning.Candidates(repetitions=1, levels=2, swaps=2, nonzeros=4)
 COLUMNS = replace(FEW_STEPS, recovery="columns")
 REPLACE = {"relation": "replace-one"}
+COSINE = {"metric": "cosine", "bounds": None}
+SIGNS = tuning.Spherical(nonzeros=3, signed=True)
 
 
 def of_people(most: int) -> dict[str, Any]:
     return {"most": most, "rows": lambda table: read(table, person=0, max_rows_per_person=most)}
+
+
+def of_sparse_people(most: int) -> dict[str, Any]:
+    return {"most": most, "rows": lambda table: read(sp.csr_array(table), person=0, max_rows_per_person=most)}
 
 
 def zcdp(epsilon: float) -> dict[str, Any]:
@@ -146,9 +152,16 @@ KMEANS = {
     "tree, auto, no signal": means("tree", 14, epsilon=1.0, n_clusters="auto"),
     "grid, auto": means("grid", n_clusters="auto", k_range=(2, 6)),
     "tree, sparse": means("tree", 5, rows=finite_csr),
-    "tree, wide sparse": means("tree", 30, epsilon=300.0, rows=finite_csr, tuning=tuning.Tree(nonzeros=20)),
-    "tree, wide sparse, Gaussian": means("tree", 30, epsilon=100.0, rows=finite_csr, **GAUSS),
-    "tree, wide sparse, no signal": means("tree", 30, epsilon=1.0, rows=finite_csr),
+    "tree, sparse, 30 columns": means("tree", 30, epsilon=100.0, rows=finite_csr, **GAUSS),
+    "tree, wide sparse": means("tree", 30, epsilon=300.0, rows=finite_csr, tuning=tuning.Tree(nonzeros=3)),
+    "tree, wide sparse, Gaussian": means("tree", 1001, epsilon=100.0, rows=finite_csr, **GAUSS),
+    "tree, wide sparse, no signal": means("tree", 30, epsilon=1.0, rows=finite_csr, tuning=tuning.Tree(nonzeros=3)),
+    "tree, cosine": means("tree", 6, **GAUSS, **COSINE),
+    "spherical": means("spherical", 12, epsilon=500.0, rows=finite_csr, **GAUSS, **COSINE),
+    "spherical, dense, replace-one": means("spherical", 12, epsilon=500.0, **GAUSS, **COSINE, **REPLACE),
+    "spherical, no signal": means("spherical", 12, epsilon=1.0, rows=finite_csr, tables=stairs, **GAUSS, **COSINE),
+    "spherical, signs, pure": means("spherical", 12, epsilon=900.0, rows=finite_csr, tuning=SIGNS, **COSINE),
+    "spherical, people": means("spherical", 12, epsilon=500.0, **GAUSS, **COSINE, **REPLACE, **of_sparse_people(2)),
     "lloyd": means("lloyd", expected_rows=40),
     "lloyd, stairs": means("lloyd", epsilon=10.0, tables=stairs),
     "lloyd, Gaussian": means("lloyd", 6, **GAUSS, **REPLACE),

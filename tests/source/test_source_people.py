@@ -8,6 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +16,7 @@ from kveil.errors import SourceError
 from kveil.kernel.grid import Box
 from kveil.kernel.loss import PrivacyUnit
 from kveil.source import read
-from kveil.source.people import Fingerprints, kept_rows, matching_rows, row_hashes
+from kveil.source.people import Fingerprints, kept_rows, matching_rows, row_hashes, sparse_row_hashes
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -33,6 +34,14 @@ def rows_seen(block, state):
 
 def seen(source):
     return source.map_reduce(rows_seen, None, grid=GRID)[0].tolist()
+
+
+def sparse_rows_seen(block, state):
+    return rows_seen(block.toarray(), state)
+
+
+def sparse_seen(source):
+    return source.map_reduce(sparse_rows_seen, None, grid=GRID)[0].tolist()
 
 
 def visits(n_rows=300, seed=0, text=False):
@@ -225,11 +234,34 @@ def test_ids_of_another_type_in_one_file_of_a_folder_are_refused(tmp_path):
         read(tmp_path, person="id")
 
 
-def test_sparse_rows_have_no_people():
-    import scipy.sparse as sp
+@pytest.mark.parametrize("form", [sp.csr_array, sp.csc_array, sp.coo_array])
+def test_of_sparse_rows_those_of_a_person_are_bounded_as_of_a_dense_table(form):
+    table = np.array([[7, 1, 0], [7, 1, 0], [7, 0, 2], [8, 3, 3], [9, 0, 0]], dtype=float)
+    for limit in (1, 2, 5):
+        source = read(form(table), person=0, max_rows_per_person=limit)
+        assert source.unit == PrivacyUnit("person", limit, "0")
+        counts = np.array(sparse_seen(source))
+        assert counts.sum() == min(limit, 3) + 2
+        assert counts[3, 3] == counts[0, 0] == 1
+    shuffled = read(form(table[[3, 2, 0, 4, 1]]), person=0, max_rows_per_person=2)
+    assert sparse_seen(shuffled) == sparse_seen(read(form(table), person=0, max_rows_per_person=2))
 
-    with pytest.raises(SourceError, match="sparse"):
-        read(sp.csr_array(np.eye(3)), person=0)
+
+def test_sparse_rows_without_an_id_are_left_out():
+    """An id that is not stored, is 0, is no whole number, is stored twice, or is too large for its type."""
+    stored = [(0, 0.0), (1, 4.0), (1, 5.0), (2, 0.5), (3, 2.0**24), (4, 6.0)]  # of row 5 none
+    where = [*(row for row, _ in stored), *range(6)], [*[0] * len(stored), *[1] * 6]
+    values = np.array([*(value for _, value in stored), *[1.0] * 6], dtype=np.float32)
+    table = sp.coo_array((values, where), shape=(6, 3))
+    assert np.sum(sparse_seen(read(table, person=0, max_rows_per_person=9))) == 1
+
+
+def test_hashes_of_sparse_rows_mind_what_is_in_them_and_not_how_it_is_stored():
+    rows = np.array([[0.0, 1.0, 2.0], [0.0, 2.0, 1.0], [1.0, 2.0, 0.0], [np.nan, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    plain = sp.csr_array(rows)
+    stored = sp.csr_array((rows.ravel(), np.tile(np.arange(3), 5), np.arange(0, 16, 3)), shape=(5, 3))  # zeros too
+    assert len(set(sparse_row_hashes(plain).tolist())) == 5
+    assert sparse_row_hashes(plain).tolist() == sparse_row_hashes(stored).tolist()
 
 
 def test_a_table_without_rows_has_no_people_and_a_summary(tmp_path):

@@ -46,6 +46,7 @@ def compare(
         if bounds is None and radius is None:
             place |= {name: shown.parameters.get(name) for name in ("center", "radius")}
             place["bounds"] = None if shown.parameters.get("bounds") is None else tuple(shown.parameters["bounds"])
+            place |= {"metric": "cosine"} if shown.parameters.get("metric") == "cosine" else {}
     else:
         shown = read(data, columns=parse_labels(columns, data))
         if bounds is None and radius is None:

@@ -61,6 +61,7 @@ class Method(StrEnum):
     grid = "grid"
     sample_aggregate = "sample-aggregate"
     mean = "mean"
+    spherical = "spherical"
     candidates = "candidates"
     weiszfeld = "weiszfeld"
     counts = "counts"
@@ -69,6 +70,7 @@ class Method(StrEnum):
 
 class Metric(StrEnum):
     graph = "graph"
+    cosine = "cosine"
 
 
 def fit(
@@ -89,7 +91,7 @@ def fit(
     objective: Annotated[
         Objective | None, typer.Option(help="squared distances, or distances; default k-means, on a graph k-median")
     ] = None,
-    metric: Annotated[Metric | None, typer.Option(help="'graph': DATA is a public edge list, people are in --demand")] = None,
+    metric: Annotated[Metric | None, typer.Option(help="'cosine': by direction, without bounds; 'graph': DATA is a public edge list, people are in --demand")] = None,
     demand: Annotated[Path | None, typer.Option(help="with --metric graph: one vertex per line, or a table of them")] = None,
     truncate: Annotated[float | None, typer.Option(help="with --metric graph: public cap on distances")] = None,
     method: Annotated[
@@ -150,7 +152,9 @@ def fit(
         source, domain = _on_graph(data, rows, truncate, goal, chosen)
     else:
         chosen |= {"missing": parse_missing(missing, data), "categories": parse_categories(categories, data)}
-        source, domain = _in_space(data, bounds, center, radius, scaling, chosen | {"category_weight": category_weight})
+        check_cosine(metric, goal, bounds, center, radius, scaling)
+        chosen |= {"category_weight": category_weight}
+        source, domain = _in_space(data, bounds, center, radius, scaling, chosen, is_cosine=metric is Metric.cosine)
     model = model_of(Objective.k_median if on_graph else goal)(
         n_clusters, epsilon=epsilon, delta=delta, method=method.value, n_steps=n_steps, relation=relation.value, ledger=ledger,
         random_state=random_state, **domain, **({} if between is None else {"k_range": between}),
@@ -169,12 +173,15 @@ Rows = tuple[Any, dict[str, Any]]  # a source, and the parameters that say where
 
 
 def _in_space(
-    data: Path, bounds: str | None, center: str | None, radius: float | None, scaling: Scaling | None, chosen: dict[str, Any]
-) -> Rows:
+    data: Path, bounds: str | None, center: str | None, radius: float | None, scaling: Scaling | None, chosen: dict[str, Any],
+    *, is_cosine: bool,
+) -> Rows:  # fmt: skip
     from kveil import read
     from kveil.source.base import blocks_of
 
     source = read(data, **chosen)
+    if is_cosine:
+        return source, {"metric": "cosine"}
     levels = {place for block in blocks_of(source) for place in range(block.first, block.stop)}
     is_number = [place not in levels for place in range(source.n_columns)]
     names = None if source.names is None else tuple(name for name, own in zip(source.names, is_number, strict=True) if own)
@@ -192,6 +199,16 @@ def _on_graph(data: Path, demand: Path, truncate: float | None, goal: Objective,
 
     graph = Graph.read(data, truncate=truncate)
     return read_demand(graph, demand, **chosen), {"universe": graph, "objective": goal.value}
+
+
+def check_cosine(metric: Metric | None, goal: Objective, *domain: Any) -> None:
+    """Refuse what directions have no use for."""
+    if metric is not Metric.cosine:
+        return
+    if goal is not Objective.k_means:
+        raise InvalidValue("--metric cosine is for --objective k-means. Leave out one of the two.")
+    if any(value is not None for value in domain):
+        raise InvalidValue("--metric cosine makes every row unit. Leave out --bounds, --center, --radius and --scaling.")
 
 
 def check_method(objective: Objective, method: Method, on_graph: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from kveil.cli._options import parse_bounds, parse_labels, parse_numbers
-from kveil.cli.fit import Method, Objective, Relation, Scaling, check_method, model_of
+from kveil.cli.fit import Method, Metric, Objective, Relation, Scaling, check_cosine, check_method, model_of
 from kveil.errors import BoundsRequired, InvalidValue
 
 
@@ -25,6 +25,7 @@ def plan(
     center: Annotated[str | None, typer.Option(help="with --radius: centre of a public ball, default 0")] = None,
     radius: Annotated[float | None, typer.Option(help="radius of a public ball, instead of --bounds")] = None,
     scaling: Annotated[Scaling | None, typer.Option(help="'bounds': every column counts as equally wide")] = None,
+    metric: Annotated[Metric | None, typer.Option(help="'cosine': by direction, without bounds")] = None,
     objective: Annotated[Objective, typer.Option(help="squared distances, or distances")] = Objective.k_means,
     method: Annotated[Method, typer.Option(help="how; figures without a sample are for the tree")] = Method.auto,
     max_rows_per_person: Annotated[int, typer.Option(help="rows of one person that count, if people are protected")] = 1,
@@ -43,15 +44,18 @@ def plan(
     from kveil import plan as planned
 
     check_method(objective, method, False)
+    if metric is Metric.graph:
+        raise InvalidValue("a plan is for rows with coordinates, not for a graph. Leave out --metric, or say --metric cosine.")
+    check_cosine(metric, objective, bounds, center, radius, scaling)
     if sample is None and for_ratio is not None:
         raise InvalidValue("--for-ratio needs --sample: a ratio of costs is found by trying public rows.")
     source = None if sample is None else read(sample, columns=parse_labels(sample_columns, sample))
-    if source is not None and bounds is None and radius is None:
+    if source is not None and bounds is None and radius is None and metric is None:
         raise BoundsRequired("--bounds is missing. A sample is clipped as the table will be: pass --bounds LOW,HIGH or --radius.")
     model = model_of(objective)(
         k, epsilon=epsilon, delta=delta, method=method.value, relation=relation.value,
         bounds=parse_bounds(bounds, None if source is None else source.names), center=parse_numbers("--center", center),
-        radius=radius, scaling=None if scaling is None else scaling.value,
+        radius=radius, scaling=None if scaling is None else scaling.value, **({} if metric is None else {"metric": metric.value}),
     )  # fmt: skip
     unit = PrivacyUnit() if max_rows_per_person == 1 else PrivacyUnit("person", max_rows_per_person, "id")
     found = planned(model, rows, columns, sample=source, n_runs=runs, random_state=random_state, unit=unit)

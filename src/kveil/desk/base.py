@@ -36,7 +36,7 @@ class PoolDesk(ABC):
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self.kind, self.total, self.unit, self.relation = pool.kind, pool.total, pool.unit, pool.relation
-        self.deviation, self.spread, self.sharpness = pool.deviation, pool.spread, pool.sharpness
+        self.deviation, self.spread, self.noise, self.sharpness = pool.deviation, pool.spread, pool.noise, pool.sharpness
 
     @property
     def left(self) -> float:

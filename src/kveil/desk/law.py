@@ -28,7 +28,9 @@ class Law:
     Sensitivity:  a part says what one row does: `length` in counts (1, nearly always) or in one vector. So m rows move counts by
                   m length in L1 and L2, and vectors by m length, summed over cells. Replacing is removing and adding: counts move
                   by 2 m length in L1; in L2 by ceil(sqrt(2) m length), since what is removed and what is added are not negative,
-                  and where both touch a number they cancel; vectors by 2 m length. A total is between 0 and m length per person
+                  and where both touch a number they cancel; vectors by 2 m length. Vectors whose entries are never negative are
+                  like counts: in L2, <removed, added> >= 0, so |removed - added|**2 <= 2 (m length)**2; in L1, and as lengths
+                  summed over cells, it stays 2 m length. A total is between 0 and m length per person
                   before and after: it moves by m length, replaced or not.
                   With `lengths`, every cell has a bound of its own: divided by it, each sum moves by at most 1 per row, so m over
                   all cells together; noise in cell c is as wide as length_c times what that asks for, which is the same
@@ -87,7 +89,8 @@ class Law:
         m = self.unit.max_rows_per_person
         if part.kind == "total":
             return m * part.length
-        if part.kind == "counts" and self.kind == "zcdp" and self.relation == "replace-one":
+        adds_only = part.kind == "counts" or not part.is_signed
+        if adds_only and self.kind == "zcdp" and self.relation == "replace-one":
             return isqrt(2 * (m * part.length) ** 2 - 1) + 1
         return per_person(part.length, m, self.relation)
 

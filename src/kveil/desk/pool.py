@@ -105,7 +105,7 @@ class Pool:
             return 0.0
         if part.kind in ("counts", "total"):
             return self._law.deviation(part, budget)
-        if part.kind == "vectors":
+        if part.kind == "vectors" and part.is_signed:
             return sqrt(self._law.spread(columns, 1.0, budget))
         return sqrt(columns * self._law.variance(part, columns, budget)) / part.length
 

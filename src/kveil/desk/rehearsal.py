@@ -36,7 +36,7 @@ class Rehearsal:
 
     def __init__(self, pool: Pool, domain: Box | Ball, n_rows: float, n_clusters: int) -> None:
         self.kind, self.total, self.unit, self.relation = pool.kind, pool.total, pool.unit, pool.relation
-        self.deviation, self.spread, self.sharpness = pool.deviation, pool.spread, pool.sharpness
+        self.deviation, self.spread, self.noise, self.sharpness = pool.deviation, pool.spread, pool.noise, pool.sharpness
         self.n_columns, self.max_rows = domain.n_columns, 2**40
         self.draws: list[Draw] = []
         self._no_rows = domain.encode(np.empty((0, domain.n_columns)))

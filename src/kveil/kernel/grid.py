@@ -55,10 +55,10 @@ class Domain:
             return np.asarray(self._codes(self.away(rows)), dtype=self.dtype)
 
     def encode_sparse(self, rows: Any) -> Any:
-        """The same codes for a CSR matrix with sorted indices, as one of int64."""
+        """The same codes for a CSR matrix with sorted indices."""
         with np.errstate(all="ignore"):
             codes = self._sparse_codes(*self._sparse_away(rows), rows)
-        return type(rows)((codes.astype(np.int64), rows.indices, rows.indptr), shape=rows.shape)
+        return type(rows)((codes.astype(self.dtype), rows.indices, rows.indptr), shape=rows.shape)
 
     def decode(self, codes: ArrayLike) -> Floats:
         return np.asarray(self.center + np.asarray(codes, dtype=np.float64) * self.step)
@@ -129,7 +129,15 @@ class Ball(Domain):
 
     def _codes(self, away: Floats) -> NDArray[Any]:
         away *= self.shrinkage(away)[:, None] * (self.top / self.radius)
-        codes = np.trunc(away, out=away).astype(np.int64)
+        return self._whole(away)
+
+    def pulled(self, away: Floats) -> Floats:
+        """Rows, relative to the centre, moved into the ball, unrounded."""
+        return np.asarray(away * self.shrinkage(away)[:, None])
+
+    def _whole(self, scaled: Floats) -> NDArray[np.int64]:
+        """Whole codes of rows whose norm is at most M, up to rounding."""
+        codes = np.trunc(scaled, out=scaled).astype(np.int64)
         squares = np.einsum("ij,ij->i", codes, codes)
         outside = np.flatnonzero(squares > self.top**2)
         codes[outside] = self._inside(codes[outside], squares[outside, None])
@@ -141,8 +149,11 @@ class Ball(Domain):
         largest[largest == 0] = 1.0
         np.add.at(sums, owner, (values / largest[owner]) ** 2)  # in column order; adding 0 for the others changes nothing
         shrinkage = self.radius / np.maximum(largest * np.sqrt(sums), self.radius) * (self.top / self.radius)
-        codes = np.trunc(values * shrinkage[owner]).astype(np.int64)
-        squares = np.zeros(rows.shape[0], dtype=np.int64)
+        return self._sparse_whole(values * shrinkage[owner], owner, rows.shape[0])
+
+    def _sparse_whole(self, scaled: Floats, owner: NDArray[np.int64], n_rows: int) -> NDArray[np.int64]:
+        codes = np.trunc(scaled).astype(np.int64)
+        squares = np.zeros(n_rows, dtype=np.int64)
         np.add.at(squares, owner, codes * codes)
         return np.where(squares[owner] > self.top**2, self._inside(codes, squares[owner]), codes)
 

@@ -19,7 +19,7 @@ from kveil.methods.task import Task
 from kveil.partition.cubes import MOST_ACTIVE, MOST_AXES, MOST_LEVELS, Cubes
 from kveil.partition.projection import random_axes
 from kveil.questions.cubes import CubeCounts
-from kveil.questions.frame import FEW_COLUMNS, Frame, clipped
+from kveil.questions.frame import Frame, clipped, stays_sparse
 from kveil.questions.swaps import Objective, SetCosts, SwapCosts
 from kveil.space.euclidean import evenly
 from kveil.tuning import Candidates as Tuning
@@ -65,7 +65,7 @@ class CandidateSearch:
     def _frame(self, n_rows: float) -> Frame:
         whole, d = whole_frame(self.task, self.tuning), self.task.domain.n_columns
         p = self.tuning.dimension or (d if d <= MOST_UNPROJECTED else min(MOST_AXES, max(2, floor(log(n_rows) / 2))))
-        if self.task.is_sparse and d > FEW_COLUMNS:
+        if self.task.is_sparse and stays_sparse(d, whole.nonzeros):
             p = min(p, d - 1)  # such rows become dense by a projection alone
         if p >= d:
             return whole

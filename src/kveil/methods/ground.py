@@ -14,6 +14,7 @@ from kveil.methods.task import Task
 from kveil.questions.frame import Frame
 from kveil.solve.synopsis import Synopsis
 from kveil.space.euclidean import clip, step_length, units
+from kveil.space.unit_ball import is_cosine
 
 
 class Ground:
@@ -51,8 +52,11 @@ class Ground:
     ) -> Found:
         """Centres in the units of the data."""
         length = float(np.sqrt(np.mean(np.square(self.unit))))  # of a step; exact unless columns are scaled apart
-        places = clip(self.task.domain, self.positions(centers))
-        return Found(places, weights, notes, np.minimum(errors, self.reach) * length, synopsis=synopsis)
+        found, errors = self.positions(centers), np.minimum(errors, self.reach) * length
+        places = clip(self.task.domain, found)
+        if is_cosine(self.task.domain):  # a centre that is made longer has longer noise, as a chord
+            errors = np.minimum(errors / np.maximum(np.linalg.norm(found, axis=1), 1e-300), 2.0)
+        return Found(places, weights, notes, errors, synopsis=synopsis)
 
     def frame(self, middle: Floats | None = None, radius: float | None = None) -> Frame:
         """Rows about a released middle, clipped to a released radius; by default the whole domain."""

@@ -20,6 +20,7 @@ from kveil.release.verdict import Verdict
 from kveil.source import Source, read
 from kveil.space.column_box import ColumnBox
 from kveil.space.euclidean import Scaling
+from kveil.space.unit_ball import is_cosine
 from kveil.space.widths import uneven
 
 
@@ -44,7 +45,8 @@ class EuclideanClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
         """Distances of every row to every centre. Not private.
 
         Rows are clipped to the domain first, as in `fit`, and a row with a missing value is its middle; a model without a domain
-        clips nothing. In the units of the data; with scaling="bounds" in half-widths of the bounds.
+        clips nothing. In the units of the data; with scaling="bounds" in half-widths of the bounds. With metric="cosine" it is 1
+        minus the cosine: between 0 and 2, and 1 for a row of zeros.
         """
         return np.concatenate([np.empty((0, self._n_features_out)), *(self._distances(rows) for rows in self._rows(X))])
 
@@ -52,8 +54,12 @@ class EuclideanClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
         """Minus the k-means cost of the rows: the sum of squared distances to the nearest centre. Not private.
 
         Distances are those of `transform`: of clipped rows, in the units of the data; with scaling="bounds" in half-widths of the
-        bounds, so such a score compares with others of the same bounds only. It is a sum over rows, not an average.
+        bounds, so such a score compares with others of the same bounds only. It is a sum over rows, not an average. With
+        metric="cosine" it is the mean cosine of rows with the nearest centre, 0 for a row of zeros: at most 1.
         """
+        if is_cosine(getattr(self, "_domain", None)):
+            nearest = np.concatenate([np.empty(0), *(self._nearest(rows) for rows in self._rows(X))])
+            return float(1.0 - nearest.mean()) if len(nearest) else 0.0
         return -float(sum((self._nearest(rows) ** 2).sum() for rows in self._rows(X)))
 
     @property

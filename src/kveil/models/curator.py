@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kveil.errors import InvalidType, InvalidValue
-from kveil.kernel.grid import Ball
+from kveil.kernel.grid import Ball, Box
 from kveil.kernel.ledger import Ticket
 from kveil.kernel.loss import Guarantee, Plan, PrivacyUnit, Relation, guarantee, no_guarantee
 from kveil.methods.base import Facts, Found, Method
@@ -67,7 +67,7 @@ class CuratorModel(EuclideanClusterer, ABC):
         """
         check_unknown(unknown)
         source = self._source(X)  # files are open, the schema is checked, no row is read
-        used, why = self._pick(source.is_sparse)
+        used, why = self._pick(source.is_sparse, source.n_columns)
         task = self._task(
             used, source.n_columns, source.unit, source.names, source.max_rows, is_sparse=source.is_sparse,
             blocks=blocks_of(source), missing=missing_of(source),
@@ -109,7 +109,7 @@ class CuratorModel(EuclideanClusterer, ABC):
         names = names_of(self.bounds)
         if blocks and names is not None:
             names = names_beside(names, blocks)
-        used, _ = self._pick(is_sparse)
+        used, _ = self._pick(is_sparse, n_features)
         return used, self._method(used, self._task(used, n_features, unit, names, is_sparse=is_sparse, blocks=blocks))
 
     def _width(self) -> int | None:
@@ -126,13 +126,15 @@ class CuratorModel(EuclideanClusterer, ABC):
         """What it can do, by name."""
 
     @abstractmethod
-    def _auto(self, is_sparse: bool) -> tuple[str, str]:
+    def _auto(self, is_sparse: bool, n_features: int) -> tuple[str, str]:
         """Which method "auto" is, and why, when no option points at one."""
 
-    def _pick(self, is_sparse: bool) -> tuple[str, str]:
+    def _pick(self, is_sparse: bool, n_features: int) -> tuple[str, str]:
         """Which method, and why: from public facts alone."""
         check_choice("method", self.method, ("auto", *self.methods))
-        used, why = (self.method, "it was asked for") if self.method != "auto" else self._pointed() or self._auto(is_sparse)
+        used, why = self.method, "it was asked for"
+        if self.method == "auto":
+            used, why = self._pointed() or self._auto(is_sparse, n_features)
         chosen = self.methods[used]
         if is_sparse and not chosen.takes_sparse:
             able = " or ".join(f'"{name}"' for name, method in self.methods.items() if method.takes_sparse)
@@ -185,9 +187,8 @@ class CuratorModel(EuclideanClusterer, ABC):
         tuning = chosen.tuning() if self.tuning is None else self.tuning
         facts = Facts(n_features, 1.0 if epsilon is None else float(epsilon), rows, max_rows)
         bits = chosen.bits(facts) if tuning.bits is None else check_count("bits", tuning.bits)
-        place = self.bounds, self.center, self.radius
         fills = missing == "mean" and self.scaling == "private"  # otherwise the source refuses
-        domain = domain_of_columns(place, n_features, bits, names, blocks, fills=fills)
+        domain = self._place(n_features, bits, names, blocks, fills=fills)
         if self.scaling is not None and isinstance(domain, Ball):
             raise InvalidValue(
                 f'scaling="{self.scaling}" needs bounds: a ball is as wide in every column. Leave out scaling, or give bounds.'
@@ -199,6 +200,10 @@ class CuratorModel(EuclideanClusterer, ABC):
             max_rows=max_rows, is_sparse=is_sparse, is_zcdp=bool(delta) and self._rule() == "zcdp", k_range=k_range,
             reading=told_of_reading(blocks, missing),
         )  # fmt: skip
+
+    def _place(self, n_features: int, bits: int, names: tuple[str, ...] | None, blocks: Blocks, *, fills: bool) -> Box | Ball:
+        """The public domain of the rows."""
+        return domain_of_columns((self.bounds, self.center, self.radius), n_features, bits, names, blocks, fills=fills)
 
     def _clusters(self, used: str, n_features: int, is_sparse: bool) -> tuple[int, tuple[int, int] | None]:
         """How many centres are asked for; or the most of a range, and the range, of which released values choose."""

@@ -48,7 +48,7 @@ def plan(
     whole table, and reports the cost over the cost of a clustering without privacy.
 
     model: a PrivateKMeans or PrivateKMedian, not fitted. Figures are for PrivateKMeans with method="tree", the default, and dense
-        rows; bounds may be left out for them. Trials work for every method.
+        rows; bounds may be left out for them. Trials work for every method, and with metric="cosine" compare 1 minus the cosine.
     rows: about how many rows the table has. A PUBLIC figure: from a published count, say. The exact number of rows of the table
         is private unless it is published, and a plan that is made with it shows it.
     n_features: how many columns, where neither bounds nor sample tell.
@@ -201,7 +201,8 @@ def number(value: float) -> str:
 
 def _figures(model: CuratorModel, rows: float, width: int, unit: PrivacyUnit) -> tuple[Figures | None, tuple[str, ...], str]:
     """What public numbers tell, notes, and the method. Lengths are over a radius, so any box will do where none is given."""
-    has_domain = model.bounds is not None or model.radius is not None or model.center is not None
+    is_cosine = getattr(model, "metric", None) == "cosine"
+    has_domain = is_cosine or model.bounds is not None or model.radius is not None or model.center is not None
     whole = stand_in(model) if has_domain else stand_in(model, bounds=(-1.0, 1.0))
     used, method = whole.prepared(width, unit=unit)
     if method.budget.plan() is None:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 from numpy.typing import ArrayLike
 
 from kveil.errors import InvalidValue
+from kveil.kernel.grid import Ball, Box
 from kveil.kernel.ledger import Ledger
 from kveil.kernel.loss import Relation
 from kveil.methods.base import Method
@@ -17,12 +18,15 @@ from kveil.methods.grid import UniformGrid
 from kveil.methods.lloyd import Lloyd
 from kveil.methods.mean import Mean
 from kveil.methods.sample_aggregate import SampleAggregate
+from kveil.methods.spherical import Spherical
 from kveil.methods.task import check_choice, check_clusters
 from kveil.methods.tree.method import Tree
 from kveil.models.curator import CuratorModel
-from kveil.questions.frame import FEW_COLUMNS
+from kveil.models.reading import Blocks
+from kveil.questions.frame import FEW_COLUMNS, stays_sparse
 from kveil.solve.choosing import check_range
 from kveil.space.bounds import BoundsLike
+from kveil.space.unit_ball import UnitBall
 
 Number = float | ArrayLike
 METHODS: dict[str, type[Method]] = {
@@ -32,7 +36,9 @@ METHODS: dict[str, type[Method]] = {
     "candidates": Candidates,
     "sample-aggregate": SampleAggregate,
     "mean": Mean,
+    "spherical": Spherical,
 }
+OF_DIRECTIONS = ("tree", "spherical")  # methods for metric="cosine"
 CHOOSING = ("tree", "grid")  # methods that can choose the number of clusters by what they released
 DEFAULT_RANGE = (2, 20)
 
@@ -55,8 +61,14 @@ class PrivateKMeans(CuratorModel):
     method: "tree" (noisy counts of a public tree, then relative steps), "lloyd" (DP-Lloyd), "grid" (noisy counts of a uniform
         grid, at most 3 features), "candidates" (cubes that many rows share, swaps among them, one recovery: the corrected
         algorithm of a paper), "sample-aggregate" (average of many blocks of rows, a baseline), "mean" (one mean, k times: the
-        floor to beat), or "auto": the tree; DP-Lloyd if init or n_steps are given, which belong to it; or the method that
-        tuning belongs to. Sparse rows are for "tree", "lloyd", "candidates" and "mean".
+        floor to beat), "spherical" (noisy sums of unit rows in columns that matter, for metric="cosine"), or "auto": the tree;
+        DP-Lloyd if init or n_steps are given, which belong to it; or the method that tuning belongs to; for metric="cosine"
+        "spherical" where rows are sparse, have more than 1000 columns, and delta > 0. Sparse rows are for "tree", "lloyd",
+        "candidates", "mean" and "spherical".
+    metric: "euclidean", or "cosine" for text, tags and embeddings: every row is made unit, by itself and for free, and centres
+        are unit vectors. It needs no bounds and takes none. A row of zeros, or with a missing value, is no direction: it is read
+        as 0, "spherical" counts it nowhere, and `predict` says 0. `transform` is 1 minus the cosine, and `score` the mean cosine
+        of rows with their centre.
     init: "packing" (and "auto": random centres as far from each other and the walls as fits) or "spread" (k-means of even
         points) start without looking at data; or a public (k, d) array. For "lloyd" also "noisy-sample" (k-means of a few rows
         with noise) and "variates" (private k-variates++), which spend a quarter of the budget: for study, never picked by "auto".
@@ -106,7 +118,8 @@ class PrivateKMeans(CuratorModel):
         bounds: BoundsLike | None = None,
         center: Number | None = None,
         radius: float | None = None,
-        method: Literal["auto", "tree", "lloyd", "grid", "candidates", "sample-aggregate", "mean"] = "auto",
+        method: Literal["auto", "tree", "lloyd", "grid", "candidates", "sample-aggregate", "mean", "spherical"] = "auto",
+        metric: Literal["euclidean", "cosine"] = "euclidean",
         init: Literal["auto", "spread", "packing", "noisy-sample", "variates"] | ArrayLike = "auto",
         n_steps: int | None = None,
         scaling: Literal["bounds", "private"] | None = None,
@@ -124,6 +137,7 @@ class PrivateKMeans(CuratorModel):
         self.center = center
         self.radius = radius
         self.method = method
+        self.metric = metric
         self.init = init
         self.n_steps = n_steps
         self.scaling = scaling
@@ -145,11 +159,43 @@ class PrivateKMeans(CuratorModel):
                 f'n_clusters="auto" reads noisy counts of cells, which method={" and ".join(map(repr, CHOOSING))} have and '
                 f"{used!r} has not. Use one of these, or pass a number."
             )
-        if is_sparse and n_features > FEW_COLUMNS:
+        if is_sparse and stays_sparse(n_features, getattr(self.tuning, "nonzeros", None)):
             raise InvalidValue(
-                f'n_clusters="auto" is for dense rows, or sparse ones of at most {FEW_COLUMNS} columns. Pass a number.'
+                f'n_clusters="auto" is for dense rows, or sparse ones of at most {FEW_COLUMNS} columns without tuning.nonzeros. '
+                "Pass a number."
             )
         return check_clusters(high, n_features), (low, high)
 
-    def _auto(self, is_sparse: bool) -> tuple[str, str]:
+    def _auto(self, is_sparse: bool, n_features: int) -> tuple[str, str]:
+        if self.metric == "cosine":
+            is_wide = is_sparse and n_features > FEW_COLUMNS
+            if is_wide and (self.delta > 0 or self.epsilon == float("inf")):
+                return "spherical", "it does best for sparse directions of many columns"
+            return "tree", "pure noise on so many columns needs tuning.nonzeros" if is_wide else "it is the best for dense rows"
         return "tree", "it does best for sparse rows too" if is_sparse else "it is the best for dense rows"
+
+    def _pick(self, is_sparse: bool, n_features: int) -> tuple[str, str]:
+        is_cosine = check_choice("metric", self.metric, ("euclidean", "cosine")) == "cosine"
+        given = [name for name in ("bounds", "center", "radius", "scaling") if getattr(self, name) is not None]
+        if is_cosine and given:
+            raise InvalidValue(
+                f'metric="cosine" makes every row unit, so there is nothing to clip or to scale. Leave out {given[0]}.'
+            )
+        used, why = super()._pick(is_sparse, n_features)
+        if is_cosine and used not in OF_DIRECTIONS:
+            able = " or ".join(f'"{name}"' for name in OF_DIRECTIONS)
+            raise InvalidValue(
+                f'metric="cosine" is for method={able}, and "{used}" measures distance. Use one of these, or "auto".'
+            )
+        if not is_cosine and used == "spherical":
+            raise InvalidValue('method="spherical" and its tuning cluster directions: pass metric="cosine", and no bounds.')
+        return used, why
+
+    def _place(self, n_features: int, bits: int, names: tuple[str, ...] | None, blocks: Blocks, *, fills: bool) -> Box | Ball:
+        if self.metric != "cosine":
+            return super()._place(n_features, bits, names, blocks, fills=fills)
+        if blocks:
+            raise InvalidValue(
+                'metric="cosine" makes rows unit, and levels of categories have lengths of their own. Leave them out.'
+            )
+        return UnitBall(n_features, bits)

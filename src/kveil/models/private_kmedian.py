@@ -156,13 +156,13 @@ class PrivateKMedian(CuratorModel):
         power = 2 if self.objective == "k-means" else 1
         return -float(sum((self._nearest(rows) ** power).sum() for rows in self._rows(X)))
 
-    def _pick(self, is_sparse: bool) -> tuple[str, str]:
+    def _pick(self, is_sparse: bool, n_features: int) -> tuple[str, str]:
         check_choice("objective", self.objective, ("k-median", "k-means"))
         if self.universe is not None:
             self._check_universe(is_sparse)
         else:
             self._check_rows(is_sparse)
-        return super()._pick(is_sparse)
+        return super()._pick(is_sparse, n_features)
 
     def _check_universe(self, is_sparse: bool) -> None:
         if is_sparse:
@@ -198,7 +198,7 @@ class PrivateKMedian(CuratorModel):
             return None if self.tuning is None else super()._pointed()
         return ("weiszfeld", "init belongs to it") if "init" in self._options() else None
 
-    def _auto(self, is_sparse: bool) -> tuple[str, str]:
+    def _auto(self, is_sparse: bool, n_features: int) -> tuple[str, str]:
         if self.universe is not None:
             return "counts", "it measured far better than private swaps at equal epsilon"
         return "tree", "it measured better than candidates on contaminated mixtures"

@@ -29,6 +29,7 @@ from kveil.solve.wkmedian import thorough_kmedian
 from kveil.source import read
 from kveil.source.base import is_marked_private
 from kveil.space.euclidean import clip
+from kveil.space.unit_ball import is_cosine, unit
 
 MOST_ROWS = 20_000  # of a sample: more take longer and tell little more
 FEW_ROWS = 1000
@@ -119,28 +120,32 @@ class Trials:
         """Cost of released centres over that of a non-private clustering, both of the clipped rows, in the model's distance."""
         parameters, rows = release.parameters, self.public.rows
         domain, scaling = domain_of(parameters, rows.shape[1]), scaling_of(parameters)
-        power = 1 if release.kind == "PrivateKMedian" else 2
+        is_directions = is_cosine(domain)
+        power = 1 if release.kind == "PrivateKMedian" or is_directions else 2
         near = distances(rows, release.centers, domain, scaling).min(axis=1)
-        box = str({name: parameters.get(name) for name in ("bounds", "center", "radius", "scaling")})
+        box = str({name: parameters.get(name) for name in ("bounds", "center", "radius", "scaling", "metric")})
         key = (power, len(release.centers), box)
         if key not in self._floors:
             inside = clip(domain, rows)
-            self._floors[key] = self._floor(inside / domain.half if scaling == "bounds" else inside, key[1], power)
+            scaled = inside / domain.half if scaling == "bounds" else inside
+            self._floors[key] = self._floor(scaled, key[1], power, is_directions=is_directions)
         return float((near**power).sum() / self._floors[key])
 
-    def _floor(self, rows: Floats, k: int, power: int) -> float:
-        """Cost without privacy: scikit-learn's k-means, or a k-median of the same care."""
+    def _floor(self, rows: Floats, k: int, power: int, *, is_directions: bool) -> float:
+        """Cost without privacy: scikit-learn's k-means, its centres made unit where rows are; or a k-median of the same care."""
         if len(np.unique(rows, axis=0)) <= k:
             raise InvalidValue(
                 f"these public rows have at most {k} different ones, which {k} centres fit without any cost. Pass more of them, "
                 "or use fewer clusters."
             )
-        if power == 1:
+        if power == 1 and not is_directions:
             centers = thorough_kmedian(rows, np.ones(len(rows)), k, np.random.default_rng(self._seed))
         else:
             from sklearn.cluster import KMeans
 
             centers = KMeans(k, n_init=N_STARTS, random_state=self._seed).fit(rows).cluster_centers_
+        if is_directions:
+            return float((1 - (rows @ unit(centers).T).max(axis=1)).sum())
         near = np.min([((rows - center) ** 2).sum(axis=1) for center in centers], axis=0)
         return float((near ** (power / 2)).sum())
 

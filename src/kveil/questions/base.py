@@ -27,6 +27,7 @@ class Part:
     "active"       a row of codes of cells and a row of their counts; a row is in at most one cell, and adds 1 there
 
     unit: what 1 stands for in the released array. Public; it broadcasts.
+    is_signed: whether a row's vector may have negative entries. If not, a replaced one moves a sum less far, in L2.
     in_l2: counts whose `length` bounds the L2 norm alone. Laplace noise is refused for them.
     """
 
@@ -36,6 +37,7 @@ class Part:
     unit: Any = 1.0
     reason: str = ""
     in_l2: bool = False
+    is_signed: bool = True
     largest: int = 0  # of "peeled costs" alone
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from kveil.arrays import Integers
 from kveil.questions import _kernels, _sparse_kernels
 from kveil.questions.base import Part, Question
-from kveil.questions.frame import FEW_COLUMNS, Frame, blocks, is_csr
+from kveil.questions.frame import Frame, blocks, is_csr, stays_sparse
 from kveil.space.euclidean import Centers, assign
 
 TOP = 2**16  # the radius of a scaled residual: sums of 2**40 rows stay below 2**57
@@ -236,7 +236,8 @@ class Residuals(Question):
         is_moved = self.of == "projected" or self.bases.any() or self.frame.middle.any()
         if self.by_coordinates and (is_moved or not is_csr(rows)):
             raise AssertionError("only sparse rows have a bound on their entries, and only before they are moved or projected")
-        if is_csr(rows) and rows.shape[1] > FEW_COLUMNS and self.of != "projected" and self.bases.any():
+        is_sparse = is_csr(rows) and stays_sparse(rows.shape[1], self.frame.nonzeros)
+        if is_sparse and self.of != "projected" and self.bases.any():
             raise AssertionError("about another base than 0 sparse rows would be dense")
 
     def _views(self, block: Any) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Rows as a public or released frame sees them: moved, clipped to a ball, and projected, all in integers.
 
 Every number of a frame is public or was released; a row's image depends on the frame and that row alone. Sparse rows of many
-columns stay sparse, about 0; those of few become dense ones.
+columns stay sparse, about 0; those of up to 1000 become dense ones, block by block.
 """
 
 from __future__ import annotations
@@ -20,7 +20,14 @@ from kveil.space.column_box import is_level
 from kveil.space.euclidean import Scaling, ratio_of
 
 BLOCK = 2048
-FEW_COLUMNS = 16  # so many at most, and a block of sparse rows is made dense
+FEW_COLUMNS = 1000  # so many at most, and a block of sparse rows is made dense: 16 MB
+FEWEST_COLUMNS, PER_ENTRY = 16, 8  # of rows with a bound on their entries: beyond, and with so many columns per entry, they stay
+
+
+def stays_sparse(n_columns: int, nonzeros: int | None = None) -> bool:
+    """Whether CSR rows stay sparse. Where few entries are bounded, pure noise on sparse rows is much narrower."""
+    is_bounded = nonzeros is not None and PER_ENTRY * nonzeros <= n_columns and n_columns > FEWEST_COLUMNS
+    return n_columns > FEW_COLUMNS or is_bounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +68,7 @@ class Frame:
         """Encoded rows in steps of equal length, from the centre of the domain; as CSR if they are, and have many columns."""
         if is_csr(rows):
             rows = self._measured_csr(rows)
-            return rows if rows.shape[1] > FEW_COLUMNS else rows.toarray()
+            return rows if stays_sparse(rows.shape[1], self.nonzeros) else rows.toarray()
         with np.errstate(all="ignore"):
             return np.asarray(rows if self.ratio is None else np.rint(rows * self.ratio)).astype(np.int64)
 

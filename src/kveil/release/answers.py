@@ -17,6 +17,7 @@ from kveil.errors import InvalidType, InvalidValue
 from kveil.kernel.grid import Ball, Box
 from kveil.space.column_box import ColumnBox
 from kveil.space.euclidean import BLOCK, Centers, Scaling, assign, clip, units
+from kveil.space.unit_ball import UnitBall, cosine_distances, nearest_directions
 
 
 def labels(rows: Any, centers: Floats, domain: Box | Ball, scaling: Scaling = None) -> NDArray[np.int32]:
@@ -25,16 +26,21 @@ def labels(rows: Any, centers: Floats, domain: Box | Ball, scaling: Scaling = No
     >>> labels(np.array([[0.9], [0.1], [7.0]]), np.array([[0.0], [1.0]]), Box([0.0], [1.0]))
     array([1, 0, 1], dtype=int32)
     """
+    if isinstance(domain, UnitBall):
+        return nearest_directions(rows, centers, domain)
     codes = domain.encode_sparse(rows) if hasattr(rows, "indptr") else domain.encode(rows)
     return assign(codes, Centers.of(centers, domain, scaling))
 
 
 def distances(rows: Any, centers: Floats, domain: Box | Ball, scaling: Scaling = None) -> Floats:
-    """Euclidean distances of clipped rows to every centre; with scaling="bounds" in half-widths of the bounds.
+    """Euclidean distances of clipped rows to every centre; with scaling="bounds" in half-widths of the bounds. Where rows are
+    directions: 1 minus their cosine.
 
     >>> distances(np.array([[3.0, 9.0]]), np.array([[0.0, 1.0]]), Box([0.0, 0.0], [5.0, 5.0]))
     array([[5.]])
     """
+    if isinstance(domain, UnitBall):
+        return cosine_distances(rows, centers, domain)
     found = np.empty((rows.shape[0], len(centers)))
     whole = 2.0 ** np.floor(np.log2(domain.half.max()))  # a power of two costs no precision; without it squares could overflow
     unit = units(domain, scaling) if scaling == "bounds" else whole
@@ -47,7 +53,8 @@ def distances(rows: Any, centers: Floats, domain: Box | Ball, scaling: Scaling =
 
 
 def domain_of(parameters: Mapping[str, Any], n_features: int) -> Box | Ball:
-    """The public domain that `parameters` describe: `bounds`, or `radius` and perhaps `center`; `bits` if not 16."""
+    """The public domain that `parameters` describe: `bounds`, or `radius` and perhaps `center`, or a `metric` of directions;
+    `bits` if not 16."""
     bounds, center, radius = (parameters.get(name) for name in ("bounds", "center", "radius"))
     bits = parameters.get("bits") or 16
     domain: Box | Ball | None = None
@@ -60,6 +67,8 @@ def domain_of(parameters: Mapping[str, Any], n_features: int) -> Box | Ball:
                 domain = ColumnBox(low, high, bits, is_level, fill)
         elif radius is not None:
             domain = Ball(_spread(0.0 if center is None else center, n_features), float(radius), bits)
+        elif parameters.get("metric") == "cosine":
+            domain = UnitBall(n_features, bits)
     except (TypeError, ValueError, LookupError, ArithmeticError):
         domain = None
     if domain is None:

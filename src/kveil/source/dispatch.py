@@ -59,7 +59,8 @@ def read(
     person: the column of ids of people. Then a person is protected, not a record: of each person at most
         `max_rows_per_person` rows are used, chosen by a hash of their content, and rows without an id are left out.
         This takes about 80 bytes per row, once, and more if ids are text. For arrays it is a column number; lists, which have
-        no type, cannot have it. Ids are integers or text; what is neither, and a float from 2**53 on, is a missing id.
+        no type, cannot have it. Ids are integers or text; what is neither, and a float from 2**53 on, is a missing id. In a
+        sparse matrix an id of 0, which is not stored, is a missing one too.
     memory: a limit for the blocks of rows in work and those kept between passes, such as "256MB". Tables that are in memory
         already, and the array of a .npz file, are not counted.
     max_rows: a public bound on the number of rows, from which overflow is ruled out; rows are never counted.

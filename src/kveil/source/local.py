@@ -26,7 +26,7 @@ from kveil.source.base import (
 from kveil.source.cache import Cache, Filling
 from kveil.source.guard import each_quietly, quietly
 from kveil.source.options import Options
-from kveil.source.people import Fingerprints, kept_rows, row_hashes
+from kveil.source.people import Fingerprints, kept_rows, row_hashes, sparse_row_hashes
 from kveil.source.threads import run
 
 
@@ -93,11 +93,12 @@ class LocalSource:
     @cached_property
     def _masks(self) -> list[NDArray[np.bool_]]:
         found: dict[int, list[Fingerprints]] = {}
+        hashes = sparse_row_hashes if self.is_sparse else row_hashes
 
         def look(todo: Iterator[tuple[int, Any]]) -> None:
             for number, part in todo:
                 blocks = each_quietly(self._reader.blocks(part, self._block_rows, True))
-                found[number] = [Fingerprints(block.ids, quietly(partial(row_hashes, block.values))) for block in blocks]
+                found[number] = [Fingerprints(block.ids, quietly(partial(hashes, block.values))) for block in blocks]
 
         run(look, enumerate(self._parts))
         in_order = [found[number] for number in range(len(found))]

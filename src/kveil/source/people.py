@@ -41,6 +41,17 @@ def row_hashes(values: Floats) -> NDArray[np.uint64]:
     return hashes
 
 
+def sparse_row_hashes(rows: Any) -> NDArray[np.uint64]:
+    """The same for a canonical CSR matrix: from the columns and bits of entries that are not 0, stored or not."""
+    with np.errstate(all="ignore"):
+        numbers = rows.data + 0.0
+    places = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    cells = _mix(np.where(np.isnan(numbers), _NAN, numbers.view(np.uint64)) ^ _mix(rows.indices.astype(np.uint64)))
+    sums = np.zeros(rows.shape[0], dtype=np.uint64)
+    np.add.at(sums, places, np.where(numbers == 0, np.uint64(0), cells))
+    return _mix(sums ^ np.uint64(SALT))
+
+
 def kept_rows(found: Sequence[Fingerprints], limit: int) -> list[NDArray[np.bool_]]:
     """For each piece of the table which rows stay: of every person the `limit` rows with the smallest hashes."""
     persons = _person_codes([piece.ids for piece in found])

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 
 from kveil.arrays import Floats
 from kveil.errors import SourceError
+from kveil.source import ids
 from kveil.source import numbers as cells
 from kveil.source.arrays import check_array, row_ranges
 from kveil.source.base import RawRows
@@ -43,20 +44,24 @@ class SparseReader:
         starts = self._csr.indptr[part[0] : part[1] + 1]
         stored = slice(starts[0], starts[-1])
         features = self.choice.features
+        people = self._people(starts - starts[0], self._csr.data[stored], self._csr.indices[stored]) if with_ids else None
         values, columns = cells.from_array(self._csr.data[stored]).copy(), self._csr.indices[stored].copy()
         is_nowhere = (columns < 0) | (columns >= self._csr.shape[1])  # SciPy lets such an index through
         values[is_nowhere], columns[is_nowhere] = np.nan, features[0]  # its row counts as the centre, like any bad one
         block = _canonical(values, columns, starts - starts[0], self._csr.shape[1])
-        yield RawRows(block if features == tuple(range(block.shape[1])) else _canonical_of(block[:, list(features)]))
+        yield RawRows(block if features == tuple(range(block.shape[1])) else _canonical_of(block[:, list(features)]), people)
+
+    def _people(self, starts: NDArray[Any], values: NDArray[Any], columns: NDArray[Any]) -> Any:
+        """Ids, in the type of the matrix. One that is not stored, is 0, or is stored twice is missing."""
+        owner, is_id = np.repeat(np.arange(len(starts) - 1), np.diff(starts)), columns == self.choice.person
+        found = np.zeros(len(starts) - 1, dtype=values.dtype)
+        found[owner[is_id]] = values[is_id]
+        is_missing = (np.bincount(owner[is_id], minlength=len(found)) != 1) | (found == 0)
+        return ids.from_array(np.ma.array(found, mask=is_missing), self.choice.id_kind)
 
 
 def open_sparse(matrix: Any, options: Options) -> SparseReader:
     """A reader of a SciPy sparse matrix or array."""
-    if options.person is not None:
-        raise SourceError(
-            "person is not supported for sparse rows: an id has no place among their columns. Pass a dense table, or make one "
-            "row of each person's beforehand and protect records."
-        )
     if options.categories or options.weight is not None or options.missing != "middle":
         raise SourceError(
             "categories, weight and missing are for dense tables: a sparse row has no cell of its own for every column. Prepare "

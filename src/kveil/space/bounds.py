@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from kveil.errors import BoundsRequired, InvalidValue
 from kveil.kernel.grid import Ball, Box
+from kveil.space.unit_ball import is_cosine
 
 Floats = NDArray[np.float64]
 Names = tuple[str, ...] | None
@@ -149,6 +150,8 @@ def check_domain(bounds: Any, center: Any, radius: Any, n_features: int, bits: i
 
 def public_domain(domain: Box | Ball) -> dict[str, Any]:
     """The domain as a release tells it: bounds are always (lows, highs)."""
+    if is_cosine(domain):
+        return {"metric": "cosine", "bits": domain.bits}
     if isinstance(domain, Ball):
         return {"center": domain.center.tolist(), "radius": domain.radius, "bits": domain.bits}
     return {"bounds": [domain.lower.tolist(), domain.upper.tolist()], "bits": domain.bits}

@@ -100,7 +100,7 @@ def clip(domain: Domain, rows: ArrayLike) -> Floats:
     away = domain.away(rows)
     if isinstance(domain, Box):
         return np.clip(away + domain.center, domain.lower, domain.upper)
-    return np.asarray(domain.center + away * domain.shrinkage(away)[:, None])
+    return np.asarray(domain.center + domain.pulled(away))
 
 
 def check_finite(rows: Any) -> Any:

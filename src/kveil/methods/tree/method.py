@@ -28,7 +28,7 @@ from kveil.methods.tree.sparse import SparseFit
 from kveil.methods.tree.stages import FirstLook, Stages, n_axes
 from kveil.progress import step as progress
 from kveil.questions.cells import MOMENT_TOP, TOP
-from kveil.questions.frame import FEW_COLUMNS, Frame
+from kveil.questions.frame import FEW_COLUMNS, Frame, stays_sparse
 from kveil.solve.choosing import CHOSE, NOTHING, choice, chosen
 from kveil.solve.placed import Placed, merged
 from kveil.solve.shrink import within
@@ -36,7 +36,7 @@ from kveil.solve.synopsis import Synopsis
 from kveil.solve.wkmeans import thorough_kmeans
 from kveil.tuning import Tree as TreeTuning
 
-MOST_PCA_COLUMNS = 1000
+MOST_PCA_COLUMNS, MOST_SEEN_COLUMNS = 1000, 16  # of principal axes; up to the second the tree sees all columns, with delta > 0
 MOST_STEPS = 100
 OF_RECOVERY = 0.2  # of what the tree leaves, for means of clusters that were found in a projection; the rest is for steps
 LEAST_UNITS, WIDEST = 2**14, 2.0**49  # of a ledger's units, so that shares are not lost in rounding; of a deviation, in steps
@@ -77,7 +77,7 @@ class Tree:
             )
 
     def run(self, desk: Curator, rng: np.random.Generator) -> Found:
-        is_wide = desk.is_sparse and desk.n_columns > FEW_COLUMNS
+        is_wide = desk.is_sparse and stays_sparse(desk.n_columns, self.task.tuning.nonzeros)
         return (SparseFit if is_wide else _Fit)(Ground(self.task, desk), self.task.tuning, rng).run()
 
 
@@ -86,11 +86,6 @@ def _check_tuning(task: Task) -> None:
     tuning, d = task.tuning, task.domain.n_columns
     if tuning.steps is not None and check_count("tuning.steps", tuning.steps) > MOST_STEPS:
         raise InvalidValue(f"tuning.steps must be at most {MOST_STEPS}: with more, each has too little budget to be drawn.")
-    if tuning.steps is not None and task.is_sparse and d > FEW_COLUMNS:
-        raise InvalidValue(
-            f"tuning.steps is for dense rows: sparse ones of more than {FEW_COLUMNS} columns have no relative steps. Leave it "
-            "out."
-        )
     if tuning.nonzeros is not None:
         check_count("tuning.nonzeros", tuning.nonzeros)
         if not task.is_sparse:
@@ -98,14 +93,19 @@ def _check_tuning(task: Task) -> None:
                 "tuning.nonzeros bounds the entries of sparse rows, and these are dense. Leave it out, or pass a SciPy sparse "
                 "matrix (guarantee(is_sparse=True) to ask beforehand)."
             )
+    if tuning.steps is not None and task.is_sparse and stays_sparse(d, tuning.nonzeros):
+        raise InvalidValue(
+            f"tuning.steps is for dense rows: sparse ones of more than {FEW_COLUMNS} columns, or with a bound on few entries "
+            "(nonzeros), have no relative steps. Leave it out."
+        )
     if check_choice("tuning.frame", tuning.frame, ("random", "pca")) == "pca":
         if task.is_sparse:
             raise InvalidValue('frame="pca" needs dense rows: a released matrix of moments is dense. Use frame="random".')
         if task.epsilon is not None and not task.delta:
             raise InvalidValue('frame="pca" draws Gaussian noise, which is not pure. Pass delta > 0, or use frame="random".')
-        if task.epsilon is not None and d <= FEW_COLUMNS:
+        if task.epsilon is not None and d <= MOST_SEEN_COLUMNS:
             raise InvalidValue(
-                f'frame="pca" is for more than {FEW_COLUMNS} columns: with {d} the tree sees them all. Use frame="random".'
+                f'frame="pca" is for more than {MOST_SEEN_COLUMNS} columns: with {d} the tree sees them all. Use frame="random".'
             )
         if d > MOST_PCA_COLUMNS:
             raise InvalidValue(

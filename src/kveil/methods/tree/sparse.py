@@ -34,7 +34,7 @@ MOST_NUMBERS = 2**24  # in sums of more cells than k: 128 MB
 
 
 class SparseFit(Stages):
-    """One fit of CSR rows with more columns than `FEW_COLUMNS`."""
+    """One fit of CSR rows that stay sparse."""
 
     def run(self) -> Found:
         seen = self.look()
