@@ -37,6 +37,7 @@ from kveil.questions import (
     midpoint_cells,
     octaves,
     party_cells,
+    public_sample,
     swaps,
 )
 from kveil.questions.base import Question
@@ -163,6 +164,25 @@ def lengths(rng, ground, kind=cells.Lengths):
     frame = a_frame(rng, ground)
     near = None if ground.stays_sparse else Centers(points(rng, 3, ground.d, frame.radius).astype(float), None)
     return Example(kind.binned(frame, frame.radius, near if rng.random() < 0.5 else None), ground)
+
+
+def votes(rng, ground):
+    frame = a_frame(rng, ground, projects=False)
+    if ground.stays_sparse:
+        return None
+    return Example(public_sample.Votes(frame, Centers(points(rng, 4, ground.d, frame.radius).astype(float), None)), ground)
+
+
+def gain(rng, ground):
+    """Some centres lie where rows do, and the radius may be short: then a row adds all that it may."""
+    frame = a_frame(rng, ground, projects=False)
+    if ground.stays_sparse:
+        return None
+    places = points(rng, 4, ground.d, Frame.of(ground.domain, None).radius)
+    if rng.random() < 0.5:
+        corner = ground.domain.encode(np.ones((1, ground.d)) * ground.domain.half)
+        places = np.concatenate([places, frame.measured(corner)])
+    return Example(public_sample.Gain(frame, Centers(places.astype(float), None)), ground)
 
 
 def squares(rng, ground, kind=cells.Squares):
@@ -381,6 +401,8 @@ MAKERS = {
     cells.GridCells: grid_cells,
     cells.Lengths: lengths,
     cells.Squares: squares,
+    public_sample.Votes: votes,
+    public_sample.Gain: gain,
     cells.SecondMoments: lambda rng, ground: squares(rng, ground, cells.SecondMoments),
     cells.Stage: stage,
     cells.Residuals: residuals,

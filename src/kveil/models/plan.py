@@ -19,7 +19,8 @@ from kveil.methods.tree.method import Tree
 from kveil.models.curator import CuratorModel
 from kveil.models.figures import Figures, figures
 from kveil.models.paying import public_generator
-from kveil.models.trial import FEW_ROWS, LARGEST, MOST_ROWS, Trial, Trials, check_model, public_rows, stand_in
+from kveil.models.public_rows import public_rows
+from kveil.models.trial import FEW_ROWS, LARGEST, MOST_ROWS, Trial, Trials, check_model, stand_in
 from kveil.space.bounds import domain_width
 
 N_EPSILONS = 6  # that a sample is tried with, besides the model's own

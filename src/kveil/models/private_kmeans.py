@@ -20,8 +20,10 @@ from kveil.methods.sample_aggregate import SampleAggregate
 from kveil.methods.task import check_choice, check_clusters
 from kveil.methods.tree.method import Tree
 from kveil.models.curator import CuratorModel
+from kveil.models.public_rows import check_sample
 from kveil.questions.frame import FEW_COLUMNS
 from kveil.solve.choosing import check_range
+from kveil.source import Source
 from kveil.space.bounds import BoundsLike
 
 Number = float | ArrayLike
@@ -150,6 +152,18 @@ class PrivateKMeans(CuratorModel):
                 f'n_clusters="auto" is for dense rows, or sparse ones of at most {FEW_COLUMNS} columns. Pass a number.'
             )
         return check_clusters(high, n_features), (low, high)
+
+    def _sample(self, public: Any, X: Any, source: Source, used: str, task: Any) -> Any:
+        if used != "tree":
+            raise InvalidValue(f'public is for method="tree", and this fit uses "{used}". Leave out one of the two.')
+        if source.is_sparse and source.n_columns > FEW_COLUMNS:
+            raise InvalidValue(
+                f"public is for dense rows, or sparse ones of at most {FEW_COLUMNS} columns: nothing tells yet whether a sample "
+                "fits wide sparse rows. Leave it out, or pass a dense table."
+            )
+        if task.k_range is not None:
+            raise InvalidValue('n_clusters="auto" reads cells of the tree, which a public sample replaces. Pass a number.')
+        return check_sample(public, X, source, task.n_clusters)
 
     def _auto(self, is_sparse: bool) -> tuple[str, str]:
         return "tree", "it does best for sparse rows too" if is_sparse else "it is the best for dense rows"

@@ -15,7 +15,6 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from kveil.arrays import Floats
 from kveil.errors import InvalidType, InvalidValue
@@ -23,49 +22,16 @@ from kveil.kernel.ledger import Ledger
 from kveil.kernel.loss import zcdp_epsilon
 from kveil.models.curator import CuratorModel
 from kveil.models.paying import open_ledger
+from kveil.models.public_rows import PublicRows
 from kveil.release import Release
 from kveil.release.answers import distances, domain_of, scaling_of
 from kveil.solve.wkmedian import thorough_kmedian
-from kveil.source import read
-from kveil.source.base import is_marked_private
 from kveil.space.euclidean import clip
 
 MOST_ROWS = 20_000  # of a sample: more take longer and tell little more
 FEW_ROWS = 1000
 LARGEST = 1024.0  # epsilon: budgets end here, where noise is far below one row
 N_STARTS = 3  # of the non-private clustering that costs are compared with
-
-
-class PublicRows(NamedTuple):
-    """Rows that may be looked at, and the names of their columns, if they have any."""
-
-    rows: Floats
-    names: tuple[str, ...] | None
-
-    @property
-    def table(self) -> Any:
-        """As a fit takes them: bounds may be given by name."""
-        return self.rows if self.names is None else pa.table(dict(zip(self.names, self.rows.T, strict=True)))
-
-
-def public_rows(data: Any, most: int, rng: np.random.Generator) -> PublicRows:
-    """At most `most` rows of what the caller says is public, drawn at random. What is marked as private is refused unread."""
-    source = read(data)
-    if is_marked_private(source) or source.unit.kind != "record":
-        mark = "it was read with private=True" if is_marked_private(source) else "it has a column of person ids"
-        raise InvalidValue(
-            f"this source is private: {mark}. Here rows are looked at without noise, and what they show is printed: pass public "
-            "rows, such as last year's open table. Choosing parameters on the private rows themselves would publish them."
-        )
-    if source.is_sparse:
-        raise InvalidValue("a public sample must be dense: sparse rows are not supported here. Pass X.toarray(), if it fits.")
-    rows, keys = np.empty((0, source.n_columns)), np.empty(0)
-    for block in source.raw_blocks():  # public: the caller says so
-        rows, keys = np.concatenate([rows, block]), np.concatenate([keys, rng.random(len(block))])
-        if len(rows) > most:
-            kept = np.sort(np.argpartition(keys, most - 1)[:most])
-            rows, keys = rows[kept], keys[kept]
-    return PublicRows(rows, source.names)
 
 
 @dataclass(frozen=True)
