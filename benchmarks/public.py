@@ -6,8 +6,9 @@ the sample pass. Sets: made-up, wordvec, shifted, mnist, adult, diamonds, kdd99.
 """
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from math import inf
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ class Case(NamedTuple):
     domain: dict[str, Any]
     samples: dict[str, np.ndarray]
     budgets: tuple[tuple[float, float], ...]
-    limits: dict[float, float] = {}
+    limits: Mapping[float, float] = MappingProxyType({})
     runs: int = RUNS
 
 
@@ -93,7 +94,9 @@ def made_up() -> Case:
 
     rows, sample = draw(30_000, 1.2), draw(4_000, 1.3)
     samples = {"same": sample, "small": sample[:200], **_useless_on_the_sphere(rng, 4_000, 384)}
-    return Case(rows, 50, {"radius": 1.0}, samples, GAUSSIAN, dict(zip((0.1, 0.3, 1.0), (1.10, 1.08, 1.04), strict=True)), FEW_RUNS)
+    return Case(
+        rows, 50, {"radius": 1.0}, samples, GAUSSIAN, dict(zip((0.1, 0.3, 1.0), (1.10, 1.08, 1.04), strict=True)), FEW_RUNS
+    )
 
 
 def wordvec() -> Case:

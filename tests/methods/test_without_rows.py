@@ -226,7 +226,16 @@ class Case(NamedTuple):
         changed = {k: v for k, v in self.model.get_params().items() if k not in own and v is not None}
         default = type(self.model)().get_params()
         more = [f"{key}={value}" for key, value in changed.items() if str(value) != str(default[key])]
-        return "-".join([type(self.model).__name__, self.method, f"{self.d} columns", *more, *["sparse"] * self.is_sparse, *["public"] * (self.sample is not None)])
+        return "-".join(
+            [
+                type(self.model).__name__,
+                self.method,
+                f"{self.d} columns",
+                *more,
+                *["sparse"] * self.is_sparse,
+                *["public"] * (self.sample is not None),
+            ]
+        )
 
     def run(self, seed: int, n_rows: int = N_ROWS) -> tuple[Any, list[Any], Any]:
         """What the method finds at a desk without rows, what it asked, and the desk."""

@@ -151,7 +151,7 @@ KMEANS = {
     "tree, projection, Gaussian": means("tree", 20, epsilon=100.0, **GAUSS),
     "tree, principal axes": means("tree", 20, epsilon=100.0, **GAUSS, tuning=tuning.Tree(frame="pca")),
     "tree, public sample": means("tree", 6, epsilon=300.0, public=open_rows(6)),
-    "tree, public sample, Gaussian, people": means("tree", 6, epsilon=300.0, public=open_rows(6), **GAUSS, **REPLACE, **of_people(2)),
+    "tree, public sample, people": means("tree", 6, epsilon=300.0, public=open_rows(6), **GAUSS, **REPLACE, **of_people(2)),
     "tree, public sample of no use": means("tree", 6, epsilon=300.0, public=np.eye(6), **GAUSS),
     "tree, public sample, projection": means("tree", 14, epsilon=300.0, public=open_rows(14), **GAUSS),
     "tree, public sample, nobody can tell": means("tree", 6, epsilon=1.0, public=open_rows(6), tables=stairs),

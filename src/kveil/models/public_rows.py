@@ -26,6 +26,12 @@ class PublicRows(NamedTuple):
         """As a fit takes them: bounds may be given by name."""
         return self.rows if self.names is None else pa.table(dict(zip(self.names, self.rows.T, strict=True)))
 
+    def halves(self, rng: np.random.Generator) -> tuple[PublicRows, PublicRows]:
+        """Two halves, at random."""
+        order = rng.permutation(len(self.rows))
+        first, second = (self.rows[np.sort(part)] for part in np.array_split(order, 2))
+        return self._replace(rows=first), self._replace(rows=second)
+
 
 def public_rows(data: Any, most: int, rng: np.random.Generator) -> PublicRows:
     """At most `most` rows of what the caller says is public, drawn at random. What is marked as private is refused unread."""
@@ -58,7 +64,9 @@ def check_sample(public: Any, X: Any, source: Source, n_clusters: int) -> Floats
             "read it as the table is read, with kveil.read(...)."
         )
     if given.names is not None and source.names is not None and given.names != source.names:
-        raise InvalidValue("the public sample has other columns than the table, or another order. Choose them with columns=[...].")
+        raise InvalidValue(
+            "the public sample has other columns than the table, or another order. Choose them with columns=[...]."
+        )
     rows = public_rows(given, MOST_NUMBERS // max(1, given.n_columns) + 1, np.random.default_rng(0)).rows
     if rows.size > MOST_NUMBERS:
         raise InvalidValue("the public sample does not fit into memory. Pass some of its rows, drawn at random: 20 000 will do.")

@@ -12,7 +12,7 @@ import time
 import warnings
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -59,10 +59,15 @@ class Trial:
 
 
 class Trials:
-    """Fits of one public table, with the noise of a table `factor` times as long. No ledger of the caller is charged."""
+    """Fits of one public table, with the noise of a table `factor` times as long. No ledger of the caller is charged.
 
-    def __init__(self, public: PublicRows, factor: float, n_runs: int, rng: np.random.Generator) -> None:
-        self.public, self.factor, self.n_runs, self._rng = public, factor, n_runs, rng
+    start: other public rows, which a fit is given as `fit(X, public=...)` will be.
+    """
+
+    def __init__(
+        self, public: PublicRows, factor: float, n_runs: int, rng: np.random.Generator, start: PublicRows | None = None
+    ) -> None:
+        self.public, self.factor, self.n_runs, self._rng, self._start = public, factor, n_runs, rng, start
         self._floors: dict[Any, float] = {}
         self._seed = int(rng.integers(2**31))  # of the yardstick
 
@@ -76,7 +81,7 @@ class Trials:
             begun = time.process_time()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # about widths or noise: of a trial, not of a result
-                trial.fit(self.public.table)
+                trial.fit(self.public.table, public=None if self._start is None else self._start.table)
             seconds.append(time.process_time() - begun)
             ratios.append(self._ratio(trial.release_))
         return Trial(float(model.epsilon), used, is_cut, tuple(ratios), tuple(seconds))
