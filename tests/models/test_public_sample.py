@@ -14,7 +14,7 @@ from kveil import Ledger, PrivateKMeans, PrivateKMedian, read, tuning
 from kveil.canonical import RELEASE
 from kveil.errors import KveilError
 from kveil.kernel.grid import Box
-from kveil.methods.tree.public import FEW_COLUMNS
+from kveil.methods.tree.public import FEW_COLUMNS, TOO_SMALL
 from kveil.questions.frame import Frame
 from kveil.questions.public_sample import TOP, Gain, Votes
 from kveil.space.bounds import public_domain
@@ -102,7 +102,7 @@ def test_a_sample_that_does_not_fit_is_refused_and_the_tree_goes_on(rows):
     told = model.release_.parameters["public_sample"]
     assert told["used"] is False
     assert told["of_rows"] < 0.8 * told["of_sample"]
-    assert any("did not fit the rows and was not used; 17 % of the budget" in note for note in model.release_.notes)
+    assert any("did not fit the rows and was not used; 2 % of the budget" in note for note in model.release_.notes)
     assert "was offered and not used" in model.release_.card()
     assert "cells of the tree" in labels_of(model)
 
@@ -111,11 +111,19 @@ def test_where_noise_hides_whether_it_fits_nothing_is_spent_and_trust_uses_it(sa
     few = drawn(40, 3)
     unsure, trusting = (fitted(few, sample, epsilon=0.5, tuning=t) for t in (None, tuning.Tree(trust_public=True)))
     assert unsure.release_.parameters["public_sample"]["used"] is False
-    assert any("Nothing was spent on it" in note and "trust_public=True" in note for note in unsure.release_.notes)
+    assert any("noise hides whether it fits" in note and "trust_public=True" in note for note in unsure.release_.notes)
     assert not {"votes for prototypes", "gain of public centres"} & set(labels_of(unsure))
     assert trusting.release_.parameters["public_sample"]["used"] is True
     assert "gain of public centres" not in labels_of(trusting)
     assert np.linalg.norm(trusting.cluster_centers_[:, None] - PLACES, axis=2).min(axis=0).max() < 0.1
+
+
+def test_a_sample_smaller_than_the_noise_of_a_rich_budget_is_left_alone(rows, sample):
+    """Eight public rows are no help to 3000 private ones with hardly any noise; with much noise they are."""
+    rich, poor = (fitted(rows, sample[:8], epsilon=epsilon) for epsilon in (50.0, 0.5))
+    assert TOO_SMALL in rich.release_.notes
+    assert not {"votes for prototypes", "gain of public centres"} & set(labels_of(rich))
+    assert TOO_SMALL not in poor.release_.notes
 
 
 def test_few_columns_have_no_use_for_it(rows, sample):

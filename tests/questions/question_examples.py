@@ -32,6 +32,7 @@ from kveil.questions import (
     columns,
     cubes,
     demand,
+    keywords,
     leaves,
     medians,
     midpoint_cells,
@@ -183,6 +184,15 @@ def gain(rng, ground):
         corner = ground.domain.encode(np.ones((1, ground.d)) * ground.domain.half)
         places = np.concatenate([places, frame.measured(corner)])
     return Example(public_sample.Gain(frame, Centers(places.astype(float), None)), ground)
+
+
+def worded(rng, ground):
+    """Rows whose last columns are words: of those above 0 so many count that some rows have all that they may."""
+    n_words, most = int(rng.integers(1, 7)), int(rng.integers(1, 4))
+    centers, is_dense = Centers(points(rng, 3, ground.d, ground.domain.top).astype(float), None), not ground.is_sparse
+    grid = keywords.Worded(ground.domain, n_words, min(most, n_words), is_dense)
+    question = keywords.Keywords(centers, n_words, min(most, n_words), rng.random() < 0.5, is_dense)
+    return Example(question, Ground(grid, ground.is_sparse))
 
 
 def squares(rng, ground, kind=cells.Squares):
@@ -402,6 +412,7 @@ MAKERS = {
     cells.Lengths: lengths,
     cells.Squares: squares,
     public_sample.Votes: votes,
+    keywords.Keywords: worded,
     public_sample.Gain: gain,
     cells.SecondMoments: lambda rng, ground: squares(rng, ground, cells.SecondMoments),
     cells.Stage: stage,

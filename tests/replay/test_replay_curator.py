@@ -23,6 +23,7 @@ from replaying import replay
 from kveil import Euclidean, Graph, Ledger, PrivateKMeans, PrivateKMedian, read, tuning
 from kveil.methods.task import PRIVATE_INITS
 from kveil.models.private_kmedian import METHODS, UNIVERSE_METHODS
+from kveil.testing import scripted
 
 NAMES = ["age", "height", "weight"]
 
@@ -110,7 +111,7 @@ def weighed(table: Any) -> Any:
 
 def open_rows(d: int) -> Any:
     """Rows that everyone may see, near those of the tables."""
-    near = np.vstack([mixed(d)] * 4)
+    near = np.vstack([mixed(d)] * 40)
     near = near[np.isfinite(near).all(axis=1) & (np.abs(near) <= 1).all(axis=1)]
     return np.clip(near + 0.05 * np.random.default_rng(0).standard_normal(near.shape), -1, 1)
 
@@ -259,6 +260,18 @@ def test_what_a_curator_releases_follows_from_noisy_answers_alone(name):
     for pairs in case.pairs():
         tape = replay(case.act, pairs.table, pairs.neighbours)
         assert tape.left["receipt"]["charges"] == len(tape.draws), "a draw without a receipt"
+
+
+def test_cases_with_a_public_sample_see_it_used_and_not_used():
+    found = {}
+    for name, case in CASES.items():
+        if case.public is not None:
+            with scripted(1):
+                left = case.act(next(case.pairs()).table)
+            found[name.removeprefix("means: tree, public sample")] = left["parameters"]["public_sample"]["used"]
+    unused = (" of no use", ", nobody can tell", ", few columns")
+    assert found == {name: name not in unused for name in found}
+    assert len(found) > 2 * len(unused)
 
 
 def test_every_method_and_private_start_is_replayed():

@@ -15,7 +15,6 @@ from kveil.kernel.loss import zcdp_epsilon
 from kveil.methods.base import Method
 from kveil.methods.task import Task
 from kveil.methods.tree.method import Tree
-from kveil.methods.tree.public import SHOWN
 from kveil.models.trial import LARGEST
 from kveil.questions.cells import Residuals, Stage
 from kveil.questions.public_sample import Votes
@@ -84,7 +83,7 @@ def figures(method: Tree, rows: float) -> tuple[Figures, tuple[str, ...]]:
     word = None if limits is None else _word(share, *limits)
     over = None if good is None else share / good
     deviation, n_cells = pool.deviation(stage.share), stage.shape[0]
-    least, is_only = SHOWN, False
+    least, is_only = 1.0, False  # a vote counts by how far it stands out
     if isinstance(stage.question, Stage):
         is_only = len(stage.question.order) == stage.question.new_bits
         least, sure = thresholds(n_cells, is_pure=pool.kind == "pure", is_only=is_only)

@@ -61,7 +61,7 @@ def plan(
         person ids, or one read with `kveil.read(..., private=True)`, is refused. A sample of another kind gives another answer:
         made-up mixtures are no substitute.
     public: the public sample that `fit(X, public=...)` will be given. Figures are those of a fit that uses it. It is also what
-        the fit is tried on, if there is no other sample: one half stands for the table, and the other is given as the public sample.
+        the fit is tried on, if there is no other sample: one half stands for the table, and the other is given as the sample.
     n_runs: fits at each epsilon.
     random_state: steers which rows are drawn and public choices of the fits. Noise takes no seed.
     epsilons: the range that is tried, in six steps of equal ratio, besides the model's own epsilon.

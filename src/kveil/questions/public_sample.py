@@ -39,10 +39,10 @@ class Gain(Question):
     squared radius of the frame, and released in such squares.
 
     Proof: a row's two squared distances are whole numbers of steps below 2**53, so they are exact in float64, and so are they
-    times TOP = 2**20. Cut at R^2 and divided by it they are rounded once, and what is at most TOP is not rounded above TOP. Rounded
-    down, both lie in 0 .. TOP: a is that of the middle, c that of the nearest centre. The row adds (a, a - c), whose L2 norm is
-    at most sqrt(a^2 + max(a, c)^2) <= sqrt(2) TOP. The middle and the centres are released or public, so no row changes what
-    another adds.
+    times TOP = 2**20. Cut at R^2 and divided by it they are rounded once, and what is at most TOP is not rounded above it.
+    Rounded down, both lie in 0 .. TOP: a is that of the middle, c that of the nearest centre. The row adds (a, a - c), whose
+    L2 norm is at most sqrt(a^2 + max(a, c)^2) <= sqrt(2) TOP. The middle and the centres are released or public, so no row
+    changes what another adds.
     """
 
     frame: Frame

@@ -12,7 +12,7 @@ STEPS = 10
 MOST_ROWS, PER_PROTOTYPE, MOST_PRODUCTS = 20_000, 10, 2**32  # rows that are clustered, and numbers a step multiplies
 
 
-def prototypes(rows: Floats, n: int, rng: np.random.Generator) -> Floats:
+def clustered(rows: Floats, n: int, rng: np.random.Generator) -> Floats:
     """`n` centres of public rows; the rows themselves where there are no more of them."""
     if len(rows) <= n:
         return rows

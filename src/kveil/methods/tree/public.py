@@ -19,25 +19,27 @@ from kveil.methods.tree.stages import FirstLook
 from kveil.progress import step as progress
 from kveil.questions.frame import whole_steps
 from kveil.questions.public_sample import LENGTH, TOP, Gain, Votes
-from kveil.solve.prototypes import prototypes, settled
+from kveil.solve.prototypes import clustered, settled
 from kveil.solve.synopsis import Synopsis
 from kveil.solve.wkmeans import thorough_kmeans
 from kveil.space.bounds import public_domain
 from kveil.space.euclidean import Centers, nearest
 
-OF_VOTES, OF_GATE = 0.15, 0.02  # of the budget
+OF_GATE, OF_VOTES = 0.02, 0.15  # of the budget
 PER_PROTOTYPE, MOST_PROTOTYPES = 8, 1000  # deviations of a vote that a prototype's rows should be, on average
-SHOWN = 1.5  # deviations of a vote that counts
 OF_EXPLAINED = {True: 0.4, False: 0.8}  # of what the sample explains of itself: the bar where the tree projects; where not
+TOO_FEW = 1000  # times the squared error of noise: where chance in the sample's own means is larger, the tree needs no sample
 MOST_JUDGED = 10_000  # rows of the sample that its own fit is measured on
 
 FEW_COLUMNS = "the public sample was not used: with at most 3 columns the grid of the tree sees all that it could tell."
-NOT_FOUND = "the public sample did not fit the rows and was not used; {:.0f} % of the budget was spent on finding out."
+NOT_FOUND = "the public sample did not fit the rows and was not used; 2 % of the budget was spent on finding out."
 NOT_SURE = (
-    "the public sample was not used: with this budget and so few rows noise hides whether it fits them. {} "
+    "the public sample was not used: with this budget and so few rows noise hides whether it fits them. "
     "kveil.tuning.Tree(trust_public=True) uses it without asking."
 )
+TOO_SMALL = "the public sample was not used: it is so small that chance in its rows is far larger than the noise of this budget."
 USED = "a public sample was used. Its rows are not protected, and centres may show them."
+TRUSTED = f"{USED} Nobody asked whether it fits: trust_public=True."
 
 
 class Tried(NamedTuple):
@@ -49,10 +51,11 @@ class Tried(NamedTuple):
     note: str
 
 
-class _Fit(NamedTuple):
-    """How well a sample fits itself: what k centres of one half lower of the cost of the other half, and that cost per row, in
-    squared radii."""
+class Judge(NamedTuple):
+    """Public centres (k, d) of one half of a sample, in whole steps; what they explain of the cost of one mean for the other
+    half; and that cost per row, in squared radii."""
 
+    centers: Centers
     explained: float
     cost: float
 
@@ -63,45 +66,70 @@ def unused(task: Task) -> Tried:
 
 
 def tried(ground: Ground, seen: FirstLook, rng: np.random.Generator, *, is_projected: bool) -> Tried:
-    """Votes for prototypes of the sample, the centres that these suggest, and whether they fit. Charged, unless the sample can
-    be told to be of no use beforehand.
+    """Whether a public sample fits the rows and, if so, centres from it that the rows have voted for. Charged.
 
-    A sample of no use would cost much of a good fit: so the pair of `Gain` is asked for, and centres must explain a good part of
-    what the sample's own centres explain of itself. Where noise of that pair is larger than this part, nobody could tell.
+    A sample of no use would ruin a fit, so there is a gate: centres of one half of the sample must explain as good a part of the
+    rows as, more or less, of the other half. Where noise is larger than that part nobody could tell, and the sample is not used.
     """
-    task, desk = ground.task, ground.desk
-    codes, is_trusted = _codes(task), task.tuning.trust_public
-    told: dict[str, Any] = _told(task, codes)
-    points = ground.whole.measured(codes).astype(np.float64)
-    of_itself = _fits_itself(points, ground.k, seen.radius, rng)
-    bar = OF_EXPLAINED[is_projected] * of_itself.explained
-    told["of_sample"] = of_itself.explained
-    deviation = sqrt(desk.spread(2, LENGTH / TOP, OF_GATE) / 2)
-    if not is_trusted and not deviation <= bar * seen.n * of_itself.cost:  # if rows spread as the sample does
-        return Tried(None, None, {**told, "used": False}, NOT_SURE.format("Nothing was spent on it."))
+    task = ground.task
+    codes = _codes(task)
+    told, points = _told(task, codes), ground.whole.measured(codes).astype(np.float64)
+    if not task.tuning.trust_public:
+        if _is_too_small(len(points), ground, seen.n):
+            return Tried(None, None, {**told, "used": False}, TOO_SMALL)
+        judge = _judge(points, ground, seen.radius, rng)
+        explained, why_not = _asked(ground, seen, judge, OF_EXPLAINED[is_projected] * judge.explained)
+        told |= {"of_sample": judge.explained} | ({} if explained is None else {"of_rows": explained})
+        if why_not is not None:
+            return Tried(None, None, {**told, "used": False}, why_not)
     progress("votes for the public sample", 2, 5)
-    codes, synopsis = _votes(ground, seen, points, rng)
-    told["prototypes"] = len(codes)
-    start = _start(codes, synopsis, points, ground, rng)
-    if is_trusted:
-        return Tried(start, synopsis, {**told, "used": True}, f"{USED} Nobody asked whether it fits: trust_public=True.")
-    ((pair, _),) = desk.ask(Gain(ground.frame(seen.middle, seen.radius), Centers(start, None)), OF_GATE)  # public, charged
+    prototypes, synopsis = _votes(ground, seen, points, rng)
+    told |= {"prototypes": len(prototypes), "used": True}
+    start = _start(prototypes, synopsis.counts, synopsis.deviation, points, ground, rng)
+    return Tried(start, synopsis, told, TRUSTED if task.tuning.trust_public else USED)
+
+
+def _is_too_small(n_rows: int, ground: Ground, n: float) -> bool:
+    """Whether chance in the mean of an equal share of the sample is far larger than noise in a step with half of what is left.
+
+    The squared error of a mean of n_rows/k rows is their spread over that number; that of noise is spread times the expected
+    squared length of noise for rows of length 1, over (n/k)^2.
+    """
+    noise = ground.desk.spread(ground.d, 1.0, ground.desk.left / 2) * (ground.k / max(n, 1.0)) ** 2
+    return ground.desk.kind != "none" and ground.k / n_rows > TOO_FEW * noise
+
+
+def _judge(points: Floats, ground: Ground, radius: float, rng: np.random.Generator) -> Judge:
+    """How well centres of one half of the sample fit the other half. Public."""
+    some = points[rng.permutation(len(points))[:MOST_JUDGED]]
+    first, second = some[: (len(some) + 1) // 2], some[(len(some) + 1) // 2 :]
+    centers, middle = (
+        Centers(whole_steps(places, ground.reach).astype(np.float64), None)
+        for places in (clustered(first, ground.k, rng), first.mean(axis=0)[None, :])
+    )
+    if not len(second):
+        return Judge(centers, 0.0, 0.0)
+    of_centers, of_middle = (np.minimum(nearest(second, places)[1] / radius**2, 1.0).mean() for places in (centers, middle))
+    return Judge(centers, float((of_middle - of_centers) / max(of_middle, 1e-9)), float(of_middle))
+
+
+def _asked(ground: Ground, seen: FirstLook, judge: Judge, bar: float) -> tuple[float | None, str | None]:
+    """What the judge's centres explain of the rows, if that was asked for; and why the sample is not used, if it is not."""
+    deviation = sqrt(ground.desk.spread(2, LENGTH / TOP, OF_GATE) / 2)  # of either number of the pair
+    if not deviation <= bar * seen.n * judge.cost:  # nothing is spent where, if rows spread like the sample, nobody could tell
+        return None, NOT_SURE
+    question = Gain(ground.frame(seen.middle, seen.radius), judge.centers)
+    ((pair, _),) = ground.desk.ask(question, OF_GATE)  # public, charged
     cost = max(float(pair[0, 0]), deviation, 1e-9)
     explained, slack = float(pair[0, 1]) / cost, deviation / cost
-    told["of_rows"] = explained
-    if not slack <= bar:
-        spent = f"{100 * (OF_VOTES + OF_GATE):.0f} % of the budget was spent on finding out."
-        return Tried(None, None, {**told, "used": False}, NOT_SURE.format(spent))
-    if explained + slack < bar:
-        return Tried(None, None, {**told, "used": False}, NOT_FOUND.format(100 * (OF_VOTES + OF_GATE)))
-    return Tried(start, synopsis, {**told, "used": True}, USED)
+    return explained, NOT_SURE if not slack <= bar else NOT_FOUND if explained + slack < bar else None
 
 
 def _votes(ground: Ground, seen: FirstLook, points: Floats, rng: np.random.Generator) -> tuple[Integers, Synopsis]:
     """Prototypes of the sample, in whole steps, and with noisy numbers of rows, as leaves of a tree are kept."""
     deviation = ground.desk.deviation(OF_VOTES)
     wanted = min(seen.n / (PER_PROTOTYPE * max(deviation, 1e-9)), MOST_PROTOTYPES)
-    codes = whole_steps(prototypes(points, int(max(2 * ground.k, wanted)), rng), ground.reach)
+    codes = whole_steps(clustered(points, int(max(2 * ground.k, wanted)), rng), ground.reach)
     centers = Centers(codes.astype(np.float64), None)
     ((votes, deviation),) = ground.desk.ask(Votes(ground.whole, centers), OF_VOTES)  # public, charged
     middle = None if seen.total is None else ground.positions(seen.middle)
@@ -122,30 +150,25 @@ def _deviations(points: Floats, centers: Centers) -> Floats:
     return np.sqrt(np.maximum(sums[1] / n - (sums[0] / n) ** 2, 0.0))
 
 
-def _start(codes: Integers, synopsis: Synopsis, points: Floats, ground: Ground, rng: np.random.Generator) -> Floats:
+def _start(
+    prototypes: Integers, votes: Floats, deviation: float, points: Floats, ground: Ground, rng: np.random.Generator
+) -> Floats:
     """k centres of the prototypes by their votes, and then of the sample, whose rows share the votes of their prototype, in whole
     steps. Post-processing."""
-    votes, places = synopsis.counts, codes.astype(np.float64)
-    weights = np.where(votes > SHOWN * synopsis.deviation, votes, 0.0)
-    if np.count_nonzero(weights) < min(ground.k, len(votes)):
-        weights = np.maximum(votes, 0.0) + 0.001
-    centers = thorough_kmeans(places, weights, ground.k, rng)
+    places = prototypes.astype(np.float64)
     owner = nearest(points, Centers(places, None))[0]
-    of_rows = (weights / np.maximum(np.bincount(owner, minlength=len(places)), 1))[owner]
-    return whole_steps(settled(points, of_rows, centers, rng), ground.reach).astype(np.float64)
+    own = np.bincount(owner, minlength=len(places))
+    weights = _weighed(votes, deviation, own / len(points))
+    centers = thorough_kmeans(places, weights, ground.k, rng)
+    return whole_steps(settled(points, (weights / np.maximum(own, 1))[owner], centers, rng), ground.reach).astype(np.float64)
 
 
-def _fits_itself(points: Floats, k: int, radius: float, rng: np.random.Generator) -> _Fit:
-    """What k centres of one half of the sample explain of the other half. Public."""
-    some = points[rng.permutation(len(points))[:MOST_JUDGED]]
-    first, second = some[: (len(some) + 1) // 2], some[(len(some) + 1) // 2 :]
-    if not len(second):
-        return _Fit(0.0, 0.0)
-    of_mean, of_centers = (
-        float(np.minimum(nearest(second, Centers(np.rint(places), None))[1] / radius**2, 1.0).mean())
-        for places in (first.mean(axis=0)[None, :], prototypes(first, k, rng))
-    )
-    return _Fit((of_mean - of_centers) / max(of_mean, 1e-9), of_mean)
+def _weighed(votes: Floats, deviation: float, shares: Floats) -> Floats:
+    """Votes, drawn towards what the shares of the sample suggest as far as noise could explain the difference."""
+    expected = max(float(votes.sum()), 1.0) * shares
+    apart = votes - expected
+    kept = max(0.0, 1 - deviation**2 / max(float(np.mean(apart**2)), 1e-9))
+    return np.maximum(expected + kept * apart, 0.0)
 
 
 def _codes(task: Task) -> Integers:
