@@ -1,8 +1,9 @@
 """`python -m benchmarks public [set ...]`: what a public sample is worth, and what a useless one costs.
 
 Private and public rows are disjoint. Ratios are costs of the private rows over the best of ten k-means runs without privacy, mean
-and standard error of the runs. "alone" is k-means of the sample, with no private row read. "used" counts the runs whose gate let
-the sample pass. Sets: made-up, wordvec, shifted, mnist, adult, diamonds, kdd99.
+and standard error of the runs; a bar over the tree has room for two standard errors. "alone" is k-means of the sample, with no
+private row read. "used" counts the runs whose gate let the sample pass. Sets: made-up, wordvec, shifted, mnist, adult, diamonds,
+kdd99.
 """
 
 import warnings
@@ -54,11 +55,12 @@ def bars(name: str, case: Case) -> Iterator[Bar]:
             mine, used = ratios(case, floor, sample, epsilon, delta)
             note = f"tree {_told(tree)}, alone {alone[kind]:.4f}, used {used}/{case.runs}"
             over = float(mine.mean() / tree.mean())
+            chance = 2 * over * float(np.hypot(_error(mine) / mine.mean(), _error(tree) / tree.mean()))
             if kind in ("same", "shifted"):
                 limit = min(case.limits.get(epsilon, inf) if delta else inf, float(tree.mean()))
                 yield Bar(f"{cell}, {kind}: ratio {_told(mine)}", float(mine.mean()), limit, note=note)
             else:
-                yield Bar(f"{cell}, {kind}: ratio {_told(mine)}, over the tree", over, USELESS, note=note)
+                yield Bar(f"{cell}, {kind}: ratio {_told(mine)}, over the tree", over, round(USELESS + chance, 4), note=note)
             if kind == "shifted":
                 yield Bar(f"{cell}, {kind}: over the sample alone", float(mine.mean()) / alone[kind], 1.0)
 
@@ -79,7 +81,11 @@ def _alone(case: Case, sample: np.ndarray) -> float:
 
 
 def _told(costs: np.ndarray) -> str:
-    return f"{costs.mean():.4f} ± {costs.std(ddof=1) / len(costs) ** 0.5:.4f}"
+    return f"{costs.mean():.4f} ± {_error(costs):.4f}"
+
+
+def _error(costs: np.ndarray) -> float:
+    return float(costs.std(ddof=1) / len(costs) ** 0.5)
 
 
 def made_up() -> Case:

@@ -81,7 +81,7 @@ class Trials:
             begun = time.process_time()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # about widths or noise: of a trial, not of a result
-                trial.fit(self.public.table, public=None if self._start is None else self._start.table)
+                trial.fit(self.public.table, **({} if self._start is None else {"public": self._start.table}))
             seconds.append(time.process_time() - begun)
             ratios.append(self._ratio(trial.release_))
         return Trial(float(model.epsilon), used, is_cut, tuple(ratios), tuple(seconds))

@@ -125,14 +125,19 @@ class _Fit(Stages):
             found = self._grown(self.with_left(seen))
         else:
             assert asked.synopsis is not None
-            found = self._of_public(asked.start, asked.synopsis)
+            found = self._of_public(asked.start, asked.synopsis, asked.squared_error, seen.radius)
         return replace(found, notes=(*found.notes, asked.note), sample=asked.told)
 
-    def _of_public(self, start: Floats, synopsis: Synopsis) -> Found:
-        """Steps from centres of a public sample, with all that is left. Nothing tells yet how far off they are."""
-        k = self.ground.k
-        placed = Placed(start, np.ones(k), np.full(k, float(self.ground.reach)))
-        placed, steps = relative_steps(self.ground, placed, self.tuning.steps or 2)
+    def _of_public(self, start: Floats, synopsis: Synopsis, squared_error: float | None, radius: float) -> Found:
+        """Steps from centres of a public sample, with all that is left: two, or one where noise is longer than they are off."""
+        k, n_steps, known = self.ground.k, 2, None
+        errors = np.full(k, float(self.ground.reach))
+        if squared_error is not None:
+            known = np.full(k, squared_error)
+            errors = np.sqrt(known)
+            noise = self.desk.spread(self.d, radius, self.desk.left / 2) * (k / synopsis.rows) ** 2
+            n_steps = 1 if noise > squared_error else 2
+        placed, steps = relative_steps(self.ground, Placed(start, np.ones(k), errors), self.tuning.steps or n_steps, known)
         kept = replace(synopsis, steps=steps)
         return self.ground.found(placed.centers, shares(placed.counts), placed.errors, synopsis=kept)
 

@@ -43,12 +43,16 @@ TRUSTED = f"{USED} Nobody asked whether it fits: trust_public=True."
 
 
 class Tried(NamedTuple):
-    """Where centres start, if the sample was found to fit; what was released on the way; and what to say of it."""
+    """Where centres start, if the sample was found to fit; what was released on the way; and what to say of it.
+
+    squared_error: how far off each centre may be, squared, in steps; None if nobody asked.
+    """
 
     start: Floats | None
     synopsis: Synopsis | None
     told: dict[str, Any]
     note: str
+    squared_error: float | None = None
 
 
 class Judge(NamedTuple):
@@ -74,19 +78,23 @@ def tried(ground: Ground, seen: FirstLook, rng: np.random.Generator, *, is_proje
     task = ground.task
     codes = _codes(task)
     told, points = _told(task, codes), ground.whole.measured(codes).astype(np.float64)
+    squared_error = None
     if not task.tuning.trust_public:
         if _is_too_small(len(points), ground, seen.n):
             return Tried(None, None, {**told, "used": False}, TOO_SMALL)
         judge = _judge(points, ground, seen.radius, rng)
-        explained, why_not = _asked(ground, seen, judge, OF_EXPLAINED[is_projected] * judge.explained)
-        told |= {"of_sample": judge.explained} | ({} if explained is None else {"of_rows": explained})
+        gain, why_not = _asked(ground, seen, judge, OF_EXPLAINED[is_projected] * judge.explained)
+        told |= {"of_sample": judge.explained} | ({} if gain is None else {"of_rows": gain.explained})
         if why_not is not None:
             return Tried(None, None, {**told, "used": False}, why_not)
+        assert gain is not None
+        worse = max(0.0, judge.explained - gain.explained) + gain.slack + (1 - judge.explained) * ground.k / len(points)
+        squared_error = worse * gain.cost * seen.radius**2
     progress("votes for the public sample", 2, 5)
     prototypes, synopsis = _votes(ground, seen, points, rng)
     told |= {"prototypes": len(prototypes), "used": True}
     start = _start(prototypes, synopsis.counts, synopsis.deviation, points, ground, rng)
-    return Tried(start, synopsis, told, TRUSTED if task.tuning.trust_public else USED)
+    return Tried(start, synopsis, told, TRUSTED if task.tuning.trust_public else USED, squared_error)
 
 
 def _is_too_small(n_rows: int, ground: Ground, n: float) -> bool:
@@ -113,7 +121,16 @@ def _judge(points: Floats, ground: Ground, radius: float, rng: np.random.Generat
     return Judge(centers, float((of_middle - of_centers) / max(of_middle, 1e-9)), float(of_middle))
 
 
-def _asked(ground: Ground, seen: FirstLook, judge: Judge, bar: float) -> tuple[float | None, str | None]:
+class _Gain(NamedTuple):
+    """What public centres explain of the rows, the deviation of the noise in it, and the cost of one mean per row, in squared
+    radii."""
+
+    explained: float
+    slack: float
+    cost: float
+
+
+def _asked(ground: Ground, seen: FirstLook, judge: Judge, bar: float) -> tuple[_Gain | None, str | None]:
     """What the judge's centres explain of the rows, if that was asked for; and why the sample is not used, if it is not."""
     deviation = sqrt(ground.desk.spread(2, LENGTH / TOP, OF_GATE) / 2)  # of either number of the pair
     if not deviation <= bar * seen.n * judge.cost:  # nothing is spent where, if rows spread like the sample, nobody could tell
@@ -121,8 +138,8 @@ def _asked(ground: Ground, seen: FirstLook, judge: Judge, bar: float) -> tuple[f
     question = Gain(ground.frame(seen.middle, seen.radius), judge.centers)
     ((pair, _),) = ground.desk.ask(question, OF_GATE)  # public, charged
     cost = max(float(pair[0, 0]), deviation, 1e-9)
-    explained, slack = float(pair[0, 1]) / cost, deviation / cost
-    return explained, NOT_SURE if not slack <= bar else NOT_FOUND if explained + slack < bar else None
+    gain = _Gain(float(pair[0, 1]) / cost, deviation / cost, min(cost / seen.n, 1.0))
+    return gain, NOT_SURE if not gain.slack <= bar else NOT_FOUND if gain.explained + gain.slack < bar else None
 
 
 def _votes(ground: Ground, seen: FirstLook, points: Floats, rng: np.random.Generator) -> tuple[Integers, Synopsis]:
