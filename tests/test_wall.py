@@ -25,7 +25,7 @@ DESKS = ("Fixed", "FixedDesk", "Pool")  # without a law, or an epsilon, their an
 EXACT = {"kveil.federate.sealed", "kveil.methods.lloyd", "kveil.methods.universe.counts"}
 LOOKS_AT_ROWS = {  # for whoever holds the rows: labels of predict, a stream without privacy, a person's own report, public rows
     "kveil.cli.collect", "kveil.models.clusterer", "kveil.models.local_kmeans", "kveil.models.online_kmeans",
-    "kveil.models.trial", "kveil.stream.flow", "kveil.release.answers",
+    "kveil.models.public_rows", "kveil.stream.flow", "kveil.release.answers",
 }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from kveil.kernel.ledger import Ledger
     from kveil.kernel.loss import Guarantee, PrivacyUnit
     from kveil.models.compare import Comparison, compare
+    from kveil.models.describe import describe
     from kveil.models.evaluate import evaluate
     from kveil.models.evaluation import Evaluation
     from kveil.models.federated_kmeans import FederatedKMeans
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from kveil.models.private_kmeans import PrivateKMeans
     from kveil.models.private_kmedian import PrivateKMedian
     from kveil.models.stream_kmeans import StreamKMeans
+    from kveil.models.themes import Themes
     from kveil.release import Release, load
     from kveil.release.candidate_set import CandidateSet
     from kveil.source import Source, inspect, read
@@ -56,7 +58,9 @@ _HOMES = {
     "Release": "kveil.release",
     "Source": "kveil.source",
     "StreamKMeans": "kveil.models.stream_kmeans",
+    "Themes": "kveil.models.themes",
     "compare": "kveil.models.compare",
+    "describe": "kveil.models.describe",
     "evaluate": "kveil.models.evaluate",
     "find_bounds": "kveil.models.find_bounds",
     "inspect": "kveil.source",
@@ -69,8 +73,8 @@ _HOMES = {
 __all__ = [
     "Bounds", "CandidateSet", "Comparison", "CuratorPlan", "Euclidean", "Evaluation", "FederatedKMeans", "Graph", "Guarantee",
     "KMedian", "Ledger", "LocalKMeans", "Manhattan", "Metric", "OnlineKMeans", "Precomputed", "PrivacyUnit", "PrivateKMeans",
-    "PrivateKMedian", "Release", "Source", "StreamKMeans", "__version__", "compare", "evaluate", "find_bounds", "inspect", "load",
-    "plan", "private_candidates", "read",
+    "PrivateKMedian", "Release", "Source", "StreamKMeans", "Themes", "__version__", "compare", "describe", "evaluate",
+    "find_bounds", "inspect", "load", "plan", "private_candidates", "read",
 ]  # fmt: skip
 
 

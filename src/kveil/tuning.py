@@ -87,12 +87,15 @@ class Tree:
         least 8 columns per entry, and more than 16, such rows stay sparse, and there are no relative steps.
     frame: the axes of the tree where there are more than 16 columns (pure: 12): "random" ones, or "pca": those along which rows
         vary most, for 15 % of the budget; dense rows, delta > 0 and at most 1000 columns.
+    trust_public: use the public sample of `fit(X, public=...)` without asking whether it fits the rows. A sample that does not
+        fit then ruins the result.
     """
 
     bits: int | None = None
     steps: int | None = None
     nonzeros: int | None = None
     frame: Literal["random", "pca"] = "random"
+    trust_public: bool = False
 
 
 @dataclass(frozen=True)

@@ -302,3 +302,20 @@ def test_a_result_that_is_noise_can_fail_the_command_after_it_was_saved(kveil, c
     assert (failed.code, "Verdict: noise." in failed.out, failed.err) == (5, True, "")
     assert kveil("verdict", tmp_path / "three").out == f"{library.load(tmp_path / 'three').verdict()}\n"
     assert json.loads(kveil("verdict", tmp_path / "three", "--json").out)["word"] == "noise"
+
+
+def test_a_public_sample_is_read_like_the_table_and_told(kveil, tmp_path):
+    rng = np.random.default_rng(0)
+    places = rng.uniform(1, 9, (3, 5))
+    for name, n in (("own", 400), ("open", 90)):
+        table = pd.DataFrame(places[np.arange(n) % 3] + 0.1 * rng.standard_normal((n, 5)), columns=list("abcde"))
+        (table.assign(more=1.0) if name == "open" else table).to_csv(tmp_path / f"{name}.csv", index=False)
+    own, open_rows = tmp_path / "own.csv", tmp_path / "open.csv"
+    with scripted(5):
+        outcome = kveil("fit", own, "-o", tmp_path / "out", *ARGUMENTS, "--epsilon", 20, "--public", open_rows)
+    assert outcome.code == 0, outcome
+    assert "a public sample was used. Its rows are not protected" in outcome.out
+    assert library.load(tmp_path / "out").parameters["public_sample"]["rows"] == 90
+    outcome = kveil("fit", own, "-o", tmp_path / "again", *ARGUMENTS, "--public", own)
+    assert outcome.code == 2
+    assert "the table of the fit itself" in outcome.err

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from copy import copy
+from dataclasses import replace
 from fractions import Fraction
 from math import sqrt
 from typing import Any, NamedTuple
@@ -217,6 +218,7 @@ class Case(NamedTuple):
     method: str
     d: int = 2
     is_sparse: bool = False
+    sample: Any = None  # public rows
 
     @property
     def name(self) -> str:
@@ -224,11 +226,21 @@ class Case(NamedTuple):
         changed = {k: v for k, v in self.model.get_params().items() if k not in own and v is not None}
         default = type(self.model)().get_params()
         more = [f"{key}={value}" for key, value in changed.items() if str(value) != str(default[key])]
-        return "-".join([type(self.model).__name__, self.method, f"{self.d} columns", *more, *["sparse"] * self.is_sparse])
+        return "-".join(
+            [
+                type(self.model).__name__,
+                self.method,
+                f"{self.d} columns",
+                *more,
+                *["sparse"] * self.is_sparse,
+                *["public"] * (self.sample is not None),
+            ]
+        )
 
     def run(self, seed: int, n_rows: int = N_ROWS) -> tuple[Any, list[Any], Any]:
         """What the method finds at a desk without rows, what it asked, and the desk."""
-        method = self.model._method(self.method, self.model._task(self.method, self.d, UNIT, is_sparse=self.is_sparse))
+        task = self.model._task(self.method, self.d, UNIT, is_sparse=self.is_sparse)
+        method = self.model._method(self.method, task if self.sample is None else replace(task, sample=self.sample))
         script, domain = Script(seed, n_rows), method.task.domain
         empty = domain.encode_sparse(csr_array((0, self.d))) if self.is_sparse else domain.encode(np.empty((0, self.d)))
         if isinstance(method.budget, Fixed):
@@ -244,6 +256,13 @@ def kmeans(method: str, d: int = 2, *, is_sparse: bool = False, **params: Any) -
 
 def directions(method: str, d: int = 40, **params: Any) -> Case:
     return Case(PrivateKMeans(3, metric="cosine", method=method, **params), method, d, is_sparse=True)
+
+
+def with_public(d: int, **params: Any) -> Case:
+    """Three clear clusters that everyone may see."""
+    rng = np.random.default_rng(0)
+    places = rng.uniform(-0.8, 0.8, (3, d))
+    return kmeans("tree", d, **params)._replace(sample=places[np.arange(60) % 3] + 0.02 * rng.standard_normal((60, d)))
 
 
 def kmedian(method: str, d: int = 2, **params: Any) -> Case:
@@ -279,6 +298,8 @@ CASES = [
     kmeans("candidates"), kmeans("candidates", 8, delta=1e-6), kmeans("candidates", tuning=tuning.Candidates(trials=2)),
     kmeans("candidates", 40, is_sparse=True, delta=1e-6), kmeans("candidates", 40, is_sparse=True, tuning=BY_COLUMNS),
     kmeans("sample-aggregate"), kmeans("sample-aggregate", 5, delta=1e-6, tuning=tuning.SampleAggregate(blocks=20)),
+    with_public(2), with_public(8), with_public(8, delta=1e-6), with_public(30), with_public(30, epsilon=20.0),
+    with_public(30, delta=1e-6, tuning=tuning.Tree(trust_public=True)), with_public(8, scaling="private"),
     kmedian("tree"), kmedian("tree", 8, delta=1e-6), kmedian("tree", 30), kmedian("tree", 30, delta=1e-6),
     kmedian("candidates"), kmedian("candidates", 8, delta=1e-6), kmedian("weiszfeld"),
     kmedian("weiszfeld", tuning=tuning.KMedian(recovery="grid")), kmedian("candidates", tuning=tuning.KMedian(recovery="all")),

@@ -16,7 +16,8 @@ from kveil import CuratorPlan, FederatedKMeans, Ledger, PrivacyUnit, PrivateKMea
 from kveil.errors import BoundsRequired, KveilError
 from kveil.kernel.loss import zcdp_rho
 from kveil.models.plan import non_increasing
-from kveil.models.trial import PublicRows, Trial, Trials, scaled_epsilon
+from kveil.models.public_rows import PublicRows, public_rows
+from kveil.models.trial import Trial, Trials, scaled_epsilon
 from kveil.source.local import LocalSource
 
 PERSON = PrivacyUnit("person", 3, "id")
@@ -287,7 +288,7 @@ def test_a_sample_without_bounds_is_refused_as_a_fit_would():
 
 def test_no_more_rows_than_the_table_has_are_used_and_all_blocks_are_seen():
     rng, rows = np.random.default_rng(0), np.arange(400_000.0).reshape(-1, 1)
-    found = kveil.models.trial.public_rows(rows, 1000, rng).rows.ravel()
+    found = public_rows(rows, 1000, rng).rows.ravel()
     assert len(found) == len(np.unique(found)) == 1000
     assert (np.diff(found) > 0).all()
     assert 0.4 < found.mean() / 400_000 < 0.6  # false alarm below 1e-20: 11 deviations

@@ -33,11 +33,13 @@ from kveil.questions import (
     columns,
     cubes,
     demand,
+    keywords,
     leaves,
     medians,
     midpoint_cells,
     octaves,
     party_cells,
+    public_sample,
     swaps,
     unit_rows,
 )
@@ -172,6 +174,34 @@ def lengths_by_center(rng, ground):
     frame = a_frame(rng, ground)
     near = Centers(points(rng, 3, ground.d, frame.radius).astype(float), None)
     return None if ground.stays_sparse else Example(cells.LengthsByCenter.binned(frame, frame.radius, near), ground)
+
+
+def votes(rng, ground):
+    frame = a_frame(rng, ground, projects=False)
+    if ground.stays_sparse:
+        return None
+    return Example(public_sample.Votes(frame, Centers(points(rng, 4, ground.d, frame.radius).astype(float), None)), ground)
+
+
+def gain(rng, ground):
+    """Some centres lie where rows do, and the radius may be short: then a row adds all that it may."""
+    frame = a_frame(rng, ground, projects=False)
+    if ground.stays_sparse:
+        return None
+    places = points(rng, 4, ground.d, Frame.of(ground.domain, None).radius)
+    if rng.random() < 0.5:
+        corner = ground.domain.encode(np.ones((1, ground.d)) * ground.domain.half)
+        places = np.concatenate([places, frame.measured(corner)])
+    return Example(public_sample.Gain(frame, Centers(places.astype(float), None)), ground)
+
+
+def worded(rng, ground):
+    """Rows whose last columns are words: of those above 0 so many count that some rows have all that they may."""
+    n_words, most = int(rng.integers(1, 7)), int(rng.integers(1, 4))
+    centers, is_dense = Centers(points(rng, 3, ground.d, ground.domain.top).astype(float), None), not ground.is_sparse
+    grid = keywords.Worded(ground.domain, n_words, min(most, n_words), is_dense)
+    question = keywords.Keywords(centers, n_words, min(most, n_words), rng.random() < 0.5, is_dense)
+    return Example(question, Ground(grid, ground.is_sparse))
 
 
 def squares(rng, ground, kind=cells.Squares):
@@ -419,6 +449,9 @@ MAKERS = {
     cells.Lengths: lengths,
     cells.LengthsByCenter: lengths_by_center,
     cells.Squares: squares,
+    public_sample.Votes: votes,
+    keywords.Keywords: worded,
+    public_sample.Gain: gain,
     cells.SecondMoments: lambda rng, ground: squares(rng, ground, cells.SecondMoments),
     cells.Stage: stage,
     cells.Residuals: residuals,

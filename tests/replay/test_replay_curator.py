@@ -23,6 +23,7 @@ from replaying import replay
 from kveil import Euclidean, Graph, Ledger, PrivateKMeans, PrivateKMedian, read, tuning
 from kveil.methods.task import PRIVATE_INITS
 from kveil.models.private_kmedian import METHODS, UNIVERSE_METHODS
+from kveil.testing import scripted
 
 NAMES = ["age", "height", "weight"]
 
@@ -38,11 +39,13 @@ class Case:
     tables: Callable[..., Iterator[Pairs]] | None = None
     most: int = 1  # rows of a person
     ledger: dict[str, Any] | None = None
+    public: Any = None
 
     def act(self, table: Any) -> dict[str, Any]:
         ledger = {} if self.ledger is None else {"ledger": Ledger.memory("one", **self.ledger)}
-        model = self.model(**{"n_clusters": 3, "random_state": 1} | self.options | ledger).fit(self.rows(table))
-        return fitted(model)
+        model = self.model(**{"n_clusters": 3, "random_state": 1} | self.options | ledger)
+        shown = {} if self.public is None else {"public": self.public}
+        return fitted(model.fit(self.rows(table), **shown))
 
     def pairs(self) -> Iterator[Pairs]:
         relation = self.options.get("relation", "add-remove")
@@ -56,7 +59,7 @@ class Case:
 
 def means(method: str, d: int = 2, epsilon: float = 40.0, **options: Any) -> dict[str, Any]:
     """Options of a fit whose noise is narrow, so that single rows show, in a box of [-1, 1]^d."""
-    known = {name: options.pop(name) for name in ("rows", "tables", "most", "ledger") if name in options}
+    known = {name: options.pop(name) for name in ("rows", "tables", "most", "ledger", "public") if name in options}
     domain = {} if {"bounds", "radius"} & options.keys() else {"bounds": (-1, 1)}
     return {"d": d, "options": {"method": method, "epsilon": epsilon, **domain, **options}, **known}
 
@@ -112,6 +115,15 @@ def weighed(table: Any) -> Any:
     return read(np.column_stack([table[:, :-1], 3 * table[:, -1]]), person=0, weight=table.shape[1] - 1, max_rows_per_person=3)
 
 
+def open_rows(d: int) -> Any:
+    """Rows that everyone may see, near those of the tables."""
+    near = np.vstack([mixed(d)] * 40)
+    near = near[np.isfinite(near).all(axis=1) & (np.abs(near) <= 1).all(axis=1)]
+    return np.clip(near + 0.05 * np.random.default_rng(0).standard_normal(near.shape), -1, 1)
+
+
+TRUSTING = tuning.Tree(trust_public=True)
+
 KMEANS = {
     "tree, 1 column": means("tree", 1),
     "tree, 2 columns": means("tree"),
@@ -145,6 +157,14 @@ KMEANS = {
     "tree, projection, no signal": means("tree", 14, epsilon=1.0),
     "tree, projection, Gaussian": means("tree", 20, epsilon=100.0, **GAUSS),
     "tree, principal axes": means("tree", 20, epsilon=100.0, **GAUSS, tuning=tuning.Tree(frame="pca")),
+    "tree, public sample": means("tree", 6, epsilon=300.0, public=open_rows(6)),
+    "tree, public sample, people": means("tree", 6, epsilon=300.0, public=open_rows(6), **GAUSS, **REPLACE, **of_people(2)),
+    "tree, public sample of no use": means("tree", 6, epsilon=300.0, public=np.eye(6), **GAUSS),
+    "tree, public sample, projection": means("tree", 14, epsilon=300.0, public=open_rows(14), **GAUSS),
+    "tree, public sample, nobody can tell": means("tree", 6, epsilon=1.0, public=open_rows(6), tables=stairs),
+    "tree, public sample, trusted": means("tree", 6, epsilon=1.0, public=open_rows(6), tables=stairs, tuning=TRUSTING),
+    "tree, public sample, few columns": means("tree", 2, public=open_rows(2)),
+    "tree, public sample, private scales": means("tree", 5, epsilon=300.0, public=open_rows(5), scaling="private", **REPLACE),
     "tree, zCDP": means("tree", **zcdp(40.0)),
     "tree, auto, stairs": means("tree", epsilon=4.0, tables=stairs, n_clusters="auto", k_range=(2, 6)),
     "tree, auto, 6 columns": means("tree", 6, epsilon=80.0, **GAUSS, n_clusters="auto", k_range=(2, 5)),
@@ -253,6 +273,18 @@ def test_what_a_curator_releases_follows_from_noisy_answers_alone(name):
     for pairs in case.pairs():
         tape = replay(case.act, pairs.table, pairs.neighbours)
         assert tape.left["receipt"]["charges"] == len(tape.draws), "a draw without a receipt"
+
+
+def test_cases_with_a_public_sample_see_it_used_and_not_used():
+    found = {}
+    for name, case in CASES.items():
+        if case.public is not None:
+            with scripted(1):
+                left = case.act(next(case.pairs()).table)
+            found[name.removeprefix("means: tree, public sample")] = left["parameters"]["public_sample"]["used"]
+    unused = (" of no use", ", nobody can tell", ", few columns")
+    assert found == {name: name not in unused for name in found}
+    assert len(found) > 2 * len(unused)
 
 
 def test_every_method_and_private_start_is_replayed():

@@ -18,6 +18,7 @@ from kveil import (
     PrivateKMeans,
     PrivateKMedian,
     StreamKMeans,
+    describe,
     evaluate,
     find_bounds,
     private_candidates,
@@ -197,3 +198,33 @@ def test_what_devices_and_their_collector_let_out_follows_from_reports_alone(pro
     table = mixed(2)
     neighbours = [np.vstack([table[:i], row, table[i + 1 :]]) for i, row in enumerate(odd(2))]  # each device answers for itself
     replay(act, table, neighbours)
+
+
+@pytest.mark.parametrize(
+    ("relation", "rule", "most"), [("add-remove", "pure", 1), ("replace-one", "pure", 2), ("add-remove", "zcdp", 2)]
+)
+def test_a_description_follows_from_noisy_answers_alone(relation, rule, most):
+    """The last three columns are words: above 0 they are said, so a row alone says what no other does."""
+    release = PrivateKMeans(3, epsilon=40.0, bounds=(-1, 1), random_state=1).fit(np.repeat(CENTERS, 200, axis=0)).release_
+
+    def act(table: Any) -> dict[str, Any]:
+        ledger = Ledger.memory("one", 40.0, 1e-6 if rule == "zcdp" else 0.0, relation=relation, rule=rule)
+        words = ["corn", "oil", "tin"]
+        found = describe(release, table, words, 40.0 if rule == "pure" else 10.0, ledger=ledger, delta=1e-6, per_row=most)
+        return {**vars(found), "said": str(found), "json": found.to_json()}
+
+    tables = (rows_moved, stairs) if relation == "add-remove" else (rows_moved,)
+    for pairs in (pairs for made in tables for pairs in made(6, relation)):
+        replay(act, pairs.table, pairs.neighbours)
+
+
+def test_a_description_hides_a_person_with_several_rows():
+    release = PrivateKMeans(2, epsilon=40.0, bounds=(-1, 1), random_state=1).fit(np.repeat(CENTERS[:2, :2], 200, axis=0)).release_
+
+    def act(table: Any) -> dict[str, Any]:
+        source = read(table, person=0, max_rows_per_person=3)
+        ledger = Ledger.memory("one", 60.0, relation="add-remove", unit=source.unit)
+        return vars(describe(release, source, ["corn", "oil"], 60.0, ledger=ledger, per_row=2))
+
+    for pairs in people(mixed(4), odd(4), 3, "add-remove"):
+        replay(act, pairs.table, pairs.neighbours)

@@ -107,6 +107,9 @@ def fit(
     ] = "middle",
     categories: Annotated[Path | None, typer.Option(help='JSON file of public levels: {"sex": ["female", "male"]}')] = None,
     category_weight: Annotated[float, typer.Option(help="distance between two levels of a category")] = 1.0,
+    public: Annotated[
+        Path | None, typer.Option(help="PUBLIC rows with the same columns, to start from; never rows of DATA; not protected")
+    ] = None,
     columns: Annotated[
         str | None,
         typer.Option(help="names (or numbers, of arrays) with commas between; default all, and text in them counts as missing"),
@@ -131,8 +134,8 @@ def fit(
         raise InvalidValue("--demand and --truncate belong to --metric graph, where DATA is a public edge list.")
     if on_graph:
         check_graph_options(demand, bounds, center, radius, scaling)
-        if categories is not None or missing != "middle":
-            raise InvalidValue("a graph has points, and no columns. Leave out --categories and --missing.")
+        if categories is not None or missing != "middle" or public is not None:
+            raise InvalidValue("a graph has points, and no columns. Leave out --categories, --missing and --public.")
     if math.isinf(epsilon) and not no_privacy:
         raise InvalidValue("an infinite epsilon adds no noise and promises nothing. If that is meant, say --no-privacy.")
     if no_privacy and not math.isinf(epsilon):
@@ -159,14 +162,27 @@ def fit(
         n_clusters, epsilon=epsilon, delta=delta, method=method.value, n_steps=n_steps, relation=relation.value, ledger=ledger,
         random_state=random_state, **domain, **({} if between is None else {"k_range": between}),
     )  # fmt: skip
+    shown = {} if public is None else {"public": _public(public, data, source, chosen, category_weight)}
     with progress_on_terminals(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ScaleWarning)  # notes of the release say both
         warnings.simplefilter("ignore", NoisyResultWarning)
-        model.fit(source)
+        model.fit(source, **shown)
     model.release_.save(out, format=format.value, overwrite=force)
     typer.echo(json.dumps(summary(model, out)) if as_json else words(model, out))
     if fail_on is FailOn.noise and model.verdict_.word == "noise":
         raise typer.Exit(MOSTLY_NOISE)
+
+
+def _public(public: Path, data: Path, source: Any, chosen: dict[str, Any], category_weight: float) -> Any:
+    """The public sample, read as the table is: with its columns, if these have names, and no ids of people."""
+    from kveil import read
+
+    if public.exists() and data.exists() and public.samefile(data):
+        raise InvalidValue("--public is the table of the fit itself. A public sample is other rows, which anyone may see.")
+    terms = {name: chosen[name] for name in ("columns", "missing", "categories")}
+    if terms["columns"] is None and not terms["categories"] and source.names and public.suffix.lower() not in (".npy", ".npz"):
+        terms["columns"] = list(source.names)
+    return read(public, **terms, category_weight=category_weight)
 
 
 Rows = tuple[Any, dict[str, Any]]  # a source, and the parameters that say where its rows are

@@ -12,7 +12,22 @@ import typer
 from rich.console import Console
 
 from kveil._version import __version__
-from kveil.cli import after, bounds, collect, compare, demo, evaluate, federate, fit, guarantee, ledger, plan, reproduce, verdict
+from kveil.cli import (
+    after,
+    bounds,
+    collect,
+    compare,
+    demo,
+    describe,
+    evaluate,
+    federate,
+    fit,
+    guarantee,
+    ledger,
+    plan,
+    reproduce,
+    verdict,
+)
 from kveil.errors import BudgetError, KveilError
 
 # Tracebacks with local variables would print rows.
@@ -39,6 +54,7 @@ app.command("demo")(demo.demo)
 app.command("guarantee")(guarantee.guarantee)
 app.command("verdict")(verdict.verdict)
 app.command("evaluate")(evaluate.evaluate)
+app.command("describe")(describe.describe)
 app.command("recluster")(after.recluster)
 app.command("curve")(after.curve)
 app.command("sample")(after.sample)

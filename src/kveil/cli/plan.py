@@ -20,6 +20,7 @@ def plan(
     epsilon: Annotated[float, typer.Option(help="privacy loss; smaller is more private")] = 1.0,
     delta: Annotated[float, typer.Option(help="0 for a pure guarantee")] = 0.0,
     sample: Annotated[Path | None, typer.Option(help="PUBLIC rows to try it on; never rows of the table itself")] = None,
+    public: Annotated[Path | None, typer.Option(help="the PUBLIC sample that `kveil fit --public` will be given")] = None,
     sample_columns: Annotated[str | None, typer.Option(help="columns of the sample, with commas between; default all")] = None,
     bounds: Annotated[str | None, typer.Option(help="with --sample: LOW,HIGH or a JSON file of pairs")] = None,
     center: Annotated[str | None, typer.Option(help="with --radius: centre of a public ball, default 0")] = None,
@@ -47,18 +48,21 @@ def plan(
     if metric is Metric.graph:
         raise InvalidValue("a plan is for rows with coordinates, not for a graph. Leave out --metric, or say --metric cosine.")
     check_cosine(metric, objective, bounds, center, radius, scaling)
-    if sample is None and for_ratio is not None:
-        raise InvalidValue("--for-ratio needs --sample: a ratio of costs is found by trying public rows.")
-    source = None if sample is None else read(sample, columns=parse_labels(sample_columns, sample))
-    if source is not None and bounds is None and radius is None and metric is None:
+    if sample is None and public is None and for_ratio is not None:
+        raise InvalidValue("--for-ratio needs --sample or --public: a ratio of costs is found by trying public rows.")
+    source, start = (
+        None if rows_at is None else read(rows_at, columns=parse_labels(sample_columns, rows_at)) for rows_at in (sample, public)
+    )
+    known = source or start
+    if known is not None and bounds is None and radius is None and metric is None:
         raise BoundsRequired("--bounds is missing. A sample is clipped as the table will be: pass --bounds LOW,HIGH or --radius.")
     model = model_of(objective)(
         k, epsilon=epsilon, delta=delta, method=method.value, relation=relation.value,
-        bounds=parse_bounds(bounds, None if source is None else source.names), center=parse_numbers("--center", center),
+        bounds=parse_bounds(bounds, None if known is None else known.names), center=parse_numbers("--center", center),
         radius=radius, scaling=None if scaling is None else scaling.value, **({} if metric is None else {"metric": metric.value}),
     )  # fmt: skip
     unit = PrivacyUnit() if max_rows_per_person == 1 else PrivacyUnit("person", max_rows_per_person, "id")
-    found = planned(model, rows, columns, sample=source, n_runs=runs, random_state=random_state, unit=unit)
+    found = planned(model, rows, columns, sample=source, public=start, n_runs=runs, random_state=random_state, unit=unit)
     if picture is not None:
         found.save(picture)
     if as_json:

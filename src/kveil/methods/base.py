@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -33,6 +34,7 @@ class Found:
     names: tuple[str, ...] | None = None  # of centres that are points of a universe
     synopsis: Synopsis | UniverseSynopsis | None = None  # what else it released, for questions that come later
     scales: Any = None  # `methods.scales.Scales`, where the box of the fit was found privately
+    sample: Mapping[str, Any] | None = None  # what became of a public sample, where there was one
 
 
 class Facts(NamedTuple):

@@ -43,6 +43,7 @@ class Task:
     is_zcdp: bool = False  # the ledger adds zCDP, where pure noise would cost much more than Gaussian
     reading: Mapping[str, Any] = field(default_factory=dict)  # how rows are read: levels of categories, missing cells
     scales: Any = None  # `methods.scales.Scales`, once a fit has found its box privately
+    sample: NDArray[np.float64] | None = None  # public rows, in the units of the data: they are protected by nothing
     k_range: tuple[int, int] | None = None  # "auto": between these, by released values; n_clusters is then the larger one
 
     def public(self) -> dict[str, Any]:

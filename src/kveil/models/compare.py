@@ -14,7 +14,8 @@ from kveil.errors import InvalidType, InvalidValue
 from kveil.methods.task import check_count
 from kveil.models.curator import CuratorModel
 from kveil.models.paying import public_generator
-from kveil.models.trial import MOST_ROWS, PublicRows, Trial, Trials, check_model, public_rows, stand_in
+from kveil.models.public_rows import PublicRows, public_rows
+from kveil.models.trial import MOST_ROWS, Trial, Trials, check_model, stand_in
 from kveil.release import Release
 
 CHOOSING = (

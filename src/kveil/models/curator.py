@@ -57,13 +57,17 @@ class CuratorModel(EuclideanClusterer, ABC):
     tuning: Any
     random_state: Any
 
-    def fit(self, X: Any, y: Any = None, **unknown: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, *, public: Any = None, **unknown: Any) -> Self:
         """Find private centres of X: an array, a sparse matrix, a frame, a path, a Dask collection, or `kveil.read(...)`.
 
         The whole budget is charged before a row is read; what rows hold never raises. Names and types of columns are public and
         may: a column of type text is refused, and so are lists and arrays of objects that are not all numbers. A CSV has no
         types, so text in it counts as missing. `y` is ignored. Weights of rows are a column of the table, with a public bound:
         `kveil.read(X, person=..., max_rows_per_person=..., weight=...)`.
+
+        public: PUBLIC rows with the same columns, such as an open table of the same kind, for PrivateKMeans with method "tree".
+            Centres start from them where private rows say that they fit; the promise and its cost stay the same. They are NOT
+            protected: centres may show them. Never rows of X, or of the same people. docs/public-sample.md
         """
         check_unknown(unknown)
         source = self._source(X)  # files are open, the schema is checked, no row is read
@@ -72,6 +76,8 @@ class CuratorModel(EuclideanClusterer, ABC):
             used, source.n_columns, source.unit, source.names, source.max_rows, is_sparse=source.is_sparse,
             blocks=blocks_of(source), missing=missing_of(source),
         )  # fmt: skip
+        if public is not None:
+            task = replace(task, sample=self._sample(public, X, source, used, task))
         method = self._method(used, task)
         source.check(method.task.domain)
         rng = public_generator(self.random_state)
@@ -205,6 +211,10 @@ class CuratorModel(EuclideanClusterer, ABC):
         """The public domain of the rows."""
         return domain_of_columns((self.bounds, self.center, self.radius), n_features, bits, names, blocks, fills=fills)
 
+    def _sample(self, public: Any, X: Any, source: Source, used: str, task: Any) -> Any:
+        """The rows of a public sample, where the method takes one."""
+        raise InvalidValue('public is for PrivateKMeans with method="tree". Leave it out.')
+
     def _clusters(self, used: str, n_features: int, is_sparse: bool) -> tuple[int, tuple[int, int] | None]:
         """How many centres are asked for; or the most of a range, and the range, of which released values choose."""
         return check_clusters(self.n_clusters, n_features), None
@@ -258,7 +268,7 @@ class CuratorModel(EuclideanClusterer, ABC):
             receipt=receipt_of(ticket, self.ledger),
             kind=type(self).__name__,
             method=method,
-            parameters=task.public(),
+            parameters={**task.public(), **({} if found.sample is None else {"public_sample": found.sample})},
             notes=(*found.notes, *([left_out] if left_out else []), *domain_notes(task.domain, self._measure, source.names)),
             synopsis=None if left_out else found.synopsis,
         )

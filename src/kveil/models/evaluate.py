@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -68,11 +69,12 @@ def evaluate(
     if not isinstance(release, Release):
         raise InvalidType("evaluate takes a release: model.release_, or kveil.load(folder).")
     domain, scaling = release.domain(), scaling_of(release.parameters)  # refuses points of a universe
-    source, account = _rows_for(release, data), _account(ledger)
+    source, account = rows_for(release, data), account_of(ledger)
     source.check(domain)
     if source.max_rows > MOST_ROWS:
         raise GridOverflow(f"with max_rows={source.max_rows} a sum of costs can overflow: use max_rows of at most 2**42.")
-    law, budgets = _budgets(epsilon, delta, account, source, len(release.centers))
+    shares = OF_ONE if len(release.centers) == 1 else SHARES
+    law, budgets = budgets_of(epsilon, delta, account, source, shares, "cost", SILHOUETTE)
     kind = Closeness if len(release.centers) == 1 else Shape
     reach = Frame.of(domain, scaling).radius
     edges = np.maximum(np.floor(outer_edges(2.0 * reach) ** 2), 1).astype(np.int64)
@@ -81,7 +83,7 @@ def evaluate(
     charges = law.charges(tuple(parts.values()), 1, tuple(budgets[label] for label in parts))
     plan = Fixed(law, charges, delta=floor_delta(delta)).plan()
     assert plan is not None
-    noise = {label: Noise(law.kind == "zcdp", _scale(law, part, budgets[label])) for label, part in parts.items()}
+    noise = {label: Noise(law.kind == "zcdp", scale_of(law, part, budgets[label])) for label, part in parts.items()}
     is_squared = not _is_median(release)
     with account.reserve(plan) as ticket, np.errstate(all="ignore"):
         desk = Fixed(law, charges).open(source, domain, ticket)
@@ -112,22 +114,26 @@ def _evaluation(
     return Evaluation(cost, length, clip.beyond, most, shape, rows, sizes, together, notes=notes, **paid)
 
 
-def _budgets(epsilon: float, delta: float, account: Ledger, source: Source, n_centers: int) -> tuple[Law, dict[str, Fraction]]:
-    """The law of the noise, and what each draw is given: shares rounded down to units of a ledger, the rest for the cost."""
+def budgets_of(
+    epsilon: float, delta: float, account: Ledger, source: Source, shares: Mapping[str, Fraction], rest: str, widest: Part
+) -> tuple[Law, dict[str, Fraction]]:
+    """The law of the noise, and what each draw is given: shares rounded down to units of a ledger, the rest of it for `rest`.
+
+    widest: what needs the most noise. Budgets that would drown it are refused.
+    """
     total, small = floor_epsilon(epsilon), floor_delta(delta)
     is_gaussian = bool(small) and account.rule == "zcdp"
     if is_gaussian:
         total = zcdp_rho(total, small)
     law = Law("zcdp" if is_gaussian else "pure", account.relation, source.unit)
-    shares = OF_ONE if n_centers == 1 else SHARES
     budgets = {label: Fraction(math.floor(total * share * UNIT), UNIT) for label, share in shares.items()}
-    budgets["cost"] += total - sum(budgets.values())
-    if total * UNIT < 2**10 or law.deviation(SILHOUETTE, min(budgets.values())) > WIDEST:
+    budgets[rest] += total - sum(budgets.values())
+    if total * UNIT < 2**10 or law.deviation(widest, min(budgets.values())) > WIDEST:
         raise InvalidValue("this budget is too small: its noise would be wider than any result. Raise epsilon.")
     return law, budgets
 
 
-def _scale(law: Law, part: Part, budget: Fraction) -> float:
+def scale_of(law: Law, part: Part, budget: Fraction) -> float:
     """Of Laplace noise its scale, of Gaussian noise its deviation."""
     return law.deviation(part, budget) / (1.0 if law.kind == "zcdp" else math.sqrt(2))
 
@@ -136,18 +142,18 @@ def _is_median(release: Release) -> bool:
     return release.kind == "PrivateKMedian" or release.parameters.get("objective") == "k-median"
 
 
-def _account(ledger: Any) -> Ledger:
+def account_of(ledger: Any) -> Ledger:
     if ledger is None:
-        raise InvalidType("ledger must be a kveil Ledger or the path of one: an evaluation costs budget.")
+        raise InvalidType("ledger must be a kveil Ledger or the path of one: this costs budget.")
     return open_ledger(ledger)
 
 
-def _rows_for(release: Release, data: Any) -> Source:
+def rows_for(release: Release, data: Any) -> Source:
     """Rows with the release's columns, in its order. Arrays have no names, and are taken as they are."""
     wanted = release.features
     if release.parameters.get("categories") and not isinstance(data, Source):
         raise InvalidValue("this release has categories. Read the rows as for fit: kveil.read(data, categories=..., ...).")
-    source = read(data) if wanted is None or not _has_names(data) else read(data, columns=list(wanted))
+    source = read(data) if wanted is None or not has_names(data) else read(data, columns=list(wanted))
     if wanted is not None and source.names is not None and tuple(source.names) != tuple(wanted):
         raise InvalidValue(
             f"the columns of this source are not those of the release. Read it with columns={list(wanted)!r}, in this order."
@@ -155,7 +161,7 @@ def _rows_for(release: Release, data: Any) -> Source:
     return source
 
 
-def _has_names(data: Any) -> bool:
+def has_names(data: Any) -> bool:
     if isinstance(data, str | os.PathLike):
         return Path(data).suffix.lower() not in (".npy", ".npz")
     return not isinstance(data, Source) and (hasattr(data, "columns") or hasattr(data, "column_names"))

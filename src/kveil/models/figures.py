@@ -8,14 +8,17 @@ from math import inf, sqrt
 
 import numpy as np
 
+from kveil.arrays import Floats
 from kveil.desk.pool import Pool
 from kveil.desk.rehearsal import Draw, Rehearsal
 from kveil.kernel.loss import zcdp_epsilon
 from kveil.methods.base import Method
+from kveil.methods.task import Task
 from kveil.methods.tree.method import Tree, fewest_steps
 from kveil.models.trial import LARGEST
 from kveil.questions.cells import Residuals, Stage
 from kveil.questions.midpoint_cells import TileCounts
+from kveil.questions.public_sample import Votes
 from kveil.solve.evidence import thresholds
 
 PLENTY = 1e12  # rows: so many that no method gives up
@@ -41,7 +44,8 @@ class Figures:
     noise_share: the root mean squared length of the noise in a centre of rows/k rows, over the radius at which rows are clipped
         in that step (most rows are nearer to their centre).
     count_deviation: standard deviation of the noise in a cluster's number of rows.
-    cells: cells that the last stage of the tree counts. cell_deviation: of the noise in such a count.
+    cells: cells that the last stage of the tree counts, or prototypes of a public sample. cell_deviation: of the noise in such a
+        count.
     rows_to_stand_out: rows that a cell needs to be told from an empty one by itself.
     word: "good", "rough" or "noise", by what such noise did on many tables; None where that was not measured.
     good, noise: the ends of these words for `noise_share`.
@@ -74,7 +78,7 @@ def figures(method: Tree, rows: float) -> tuple[Figures, tuple[str, ...]]:
         )
         draws = _draws(method, PLENTY)
     of_counts, of_sums = (_last(draws, Residuals, part) for part in (0, 1))
-    stage = _last(draws, (Stage, TileCounts), 0)
+    stage = _last(draws, Votes if method.task.sample is not None else (Stage, TileCounts), 0)
     share = sqrt(pool.spread(d, 1.0, of_sums.share)) * k / rows
     limits = _limits(method)
     if limits is None:
@@ -83,14 +87,22 @@ def figures(method: Tree, rows: float) -> tuple[Figures, tuple[str, ...]]:
     word = None if limits is None else _word(share, *limits)
     over = None if good is None else share / good
     deviation, n_cells = pool.deviation(stage.share), stage.shape[0]
-    is_only = not isinstance(stage.question, Stage) or len(stage.question.order) == stage.question.new_bits
-    least, sure = thresholds(n_cells, is_pure=pool.kind == "pure", is_only=is_only)
+    least = 1.0  # a vote counts by how far it stands out
+    if not isinstance(stage.question, Votes):
+        is_only = not isinstance(stage.question, Stage) or len(stage.question.order) == stage.question.new_bits
+        least, sure = thresholds(n_cells, is_pure=pool.kind == "pure", is_only=is_only)
+        least = max(least, sure) if is_only else least
     return Figures(
         noise_share=share, count_deviation=pool.deviation(of_counts.share), cells=n_cells, cell_deviation=deviation,
-        rows_to_stand_out=max(0.5, deviation * (max(least, sure) if is_only else least)), word=word, good=good, noise=noise,
+        rows_to_stand_out=max(0.5, deviation * least), word=word, good=good, noise=noise,
         least_rows=None if over is None else rows * over, least_epsilon=None if over is None else epsilon_for_noise(pool, over),
         curve=tuple((epsilon, share / by) for by in CURVE if (epsilon := epsilon_for_noise(pool, by)) is not None),
     ), tuple(notes)  # fmt: skip
+
+
+def of_sample(task: Task, rows: Floats) -> Task:
+    """The task of a fit that uses these public rows. A rehearsal has no rows that could say whether they fit: so nobody asks."""
+    return replace(task, sample=rows, tuning=replace(task.tuning, trust_public=True))
 
 
 def epsilon_for_noise(pool: Pool, factor: float) -> float | None:

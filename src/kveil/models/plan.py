@@ -17,12 +17,15 @@ from kveil.kernel.loss import PrivacyUnit
 from kveil.methods.task import check_count
 from kveil.methods.tree.method import Tree
 from kveil.models.curator import CuratorModel
-from kveil.models.figures import Figures, figures
+from kveil.models.figures import Figures, figures, of_sample
 from kveil.models.paying import public_generator
-from kveil.models.trial import FEW_ROWS, LARGEST, MOST_ROWS, Trial, Trials, check_model, public_rows, stand_in
+from kveil.models.public_rows import PublicRows, public_rows
+from kveil.models.trial import FEW_ROWS, LARGEST, MOST_ROWS, Trial, Trials, check_model, stand_in
 from kveil.space.bounds import domain_width
 
 N_EPSILONS = 6  # that a sample is tried with, besides the model's own
+HALVED = "one half of the public sample stood for the table, and the other was the sample: a fit will be given all of it."
+AS_USED = "these figures are for a fit that uses the public sample: where rows do not fit it, the tree has somewhat less budget."
 UNSURE = 1.5  # beyond, a simulated ratio may be off by a factor of 1.3
 WARNING = (
     "Rows and sample must be public. A sample taken from the private table would publish what it shows, and no promise covers "
@@ -36,6 +39,7 @@ def plan(
     n_features: int | None = None,
     *,
     sample: Any = None,
+    public: Any = None,
     n_runs: int = 3,
     random_state: Any = None,
     epsilons: tuple[float, float] = (0.01, 10.0),
@@ -56,6 +60,8 @@ def plan(
         20 000 are used, drawn at random. NEVER rows of the table itself: the plan would publish what they show. A source with
         person ids, or one read with `kveil.read(..., private=True)`, is refused. A sample of another kind gives another answer:
         made-up mixtures are no substitute.
+    public: the public sample that `fit(X, public=...)` will be given. Figures are those of a fit that uses it. It is also what
+        the fit is tried on, if there is no other sample: one half stands for the table, and the other is given as the sample.
     n_runs: fits at each epsilon.
     random_state: steers which rows are drawn and public choices of the fits. Noise takes no seed.
     epsilons: the range that is tried, in six steps of equal ratio, besides the model's own epsilon.
@@ -75,17 +81,22 @@ def plan(
     model, n_rows, low, high = check_model(model), _check_rows(rows), *_check_range(epsilons)
     check_count("n_runs", n_runs)
     rng = public_generator(random_state)
-    public = None if sample is None else public_rows(sample, min(MOST_ROWS, math.ceil(n_rows)), rng)
-    width = _width(model, n_features, None if public is None else public.rows.shape[1])
-    if public is not None and not len(public.rows):
+    tried_on = None if sample is None else public_rows(sample, min(MOST_ROWS, math.ceil(n_rows)), rng)
+    start = None if public is None else public_rows(public, MOST_ROWS, rng)
+    halved: tuple[str, ...] = ()
+    if start is not None and tried_on is None:
+        tried_on, start = start.halves(rng)
+        halved = (HALVED,)
+    width = _width(model, n_features, None if tried_on is None else tried_on.rows.shape[1])
+    if tried_on is not None and not len(tried_on.rows):
         raise InvalidValue("the sample has no rows. Pass public rows with the columns of the table.")
-    told, notes, used = _figures(model, n_rows, width, unit)
+    told, notes, used = _figures(model, n_rows, width, unit, start)
     trials: tuple[Trial, ...] = ()
-    if public is not None:
-        factor = n_rows / len(public.rows) / unit.max_rows_per_person
+    if tried_on is not None:
+        factor = n_rows / len(tried_on.rows) / unit.max_rows_per_person
         asked = sorted({*np.geomspace(low, high, N_EPSILONS).tolist(), float(model.epsilon)})
-        trials, refused = _tried(model, Trials(public, factor, n_runs, rng), asked)
-        notes = (*notes, *refused, *_sample_notes(len(public.rows), trials))
+        trials, refused = _tried(model, Trials(tried_on, factor, n_runs, rng, start), asked)
+        notes = (*notes, *refused, *halved, *_sample_notes(len(tried_on.rows), trials))
     elif told is None:
         raise InvalidValue(
             f'figures from public numbers alone are for PrivateKMeans with method="tree". For {type(model).__name__} with method='
@@ -93,7 +104,7 @@ def plan(
         )
     return CuratorPlan(
         type(model).__name__, used, model.n_clusters, width, n_rows, float(model.epsilon), float(model.delta), told, trials,
-        0 if public is None else len(public.rows), notes,
+        0 if tried_on is None else len(tried_on.rows), notes,
     )  # fmt: skip
 
 
@@ -199,7 +210,9 @@ def number(value: float) -> str:
     return f"{value:,.0f}".replace(",", " ")
 
 
-def _figures(model: CuratorModel, rows: float, width: int, unit: PrivacyUnit) -> tuple[Figures | None, tuple[str, ...], str]:
+def _figures(
+    model: CuratorModel, rows: float, width: int, unit: PrivacyUnit, start: PublicRows | None
+) -> tuple[Figures | None, tuple[str, ...], str]:
     """What public numbers tell, notes, and the method. Lengths are over a radius, so any box will do where none is given."""
     is_cosine = getattr(model, "metric", None) == "cosine"
     has_domain = is_cosine or model.bounds is not None or model.radius is not None or model.center is not None
@@ -209,6 +222,9 @@ def _figures(model: CuratorModel, rows: float, width: int, unit: PrivacyUnit) ->
         raise InvalidValue("epsilon=inf adds no noise, so there is nothing to plan. Pass a finite epsilon.")
     if not isinstance(method, Tree):
         return None, (), used
+    if start is not None and width > 3:
+        told, notes = figures(Tree(of_sample(method.task, start.rows)), rows)
+        return told, (*notes, AS_USED), used
     return (*figures(method, rows), used)
 
 

@@ -22,9 +22,11 @@ from kveil.methods.spherical import Spherical
 from kveil.methods.task import check_choice, check_clusters
 from kveil.methods.tree.method import Tree
 from kveil.models.curator import CuratorModel
+from kveil.models.public_rows import check_sample
 from kveil.models.reading import Blocks
 from kveil.questions.frame import FEW_COLUMNS, stays_sparse
 from kveil.solve.choosing import check_range
+from kveil.source import Source
 from kveil.space.bounds import BoundsLike
 from kveil.space.unit_ball import UnitBall
 
@@ -165,6 +167,18 @@ class PrivateKMeans(CuratorModel):
                 "Pass a number."
             )
         return check_clusters(high, n_features), (low, high)
+
+    def _sample(self, public: Any, X: Any, source: Source, used: str, task: Any) -> Any:
+        if used != "tree":
+            raise InvalidValue(f'public is for method="tree", and this fit uses "{used}". Leave out one of the two.')
+        if source.is_sparse and stays_sparse(source.n_columns, task.tuning.nonzeros):
+            raise InvalidValue(
+                f"public is for dense rows, or sparse ones of at most {FEW_COLUMNS} columns: nothing tells yet whether a sample "
+                "fits wide sparse rows. Leave it out, or pass a dense table."
+            )
+        if task.k_range is not None:
+            raise InvalidValue('n_clusters="auto" reads cells of the tree, which a public sample replaces. Pass a number.')
+        return check_sample(public, X, source, task.n_clusters)
 
     def _auto(self, is_sparse: bool, n_features: int) -> tuple[str, str]:
         if self.metric == "cosine":

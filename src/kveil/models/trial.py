@@ -12,10 +12,9 @@ import time
 import warnings
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from kveil.arrays import Floats
 from kveil.errors import InvalidType, InvalidValue
@@ -23,11 +22,10 @@ from kveil.kernel.ledger import Ledger
 from kveil.kernel.loss import zcdp_epsilon
 from kveil.models.curator import CuratorModel
 from kveil.models.paying import open_ledger
+from kveil.models.public_rows import PublicRows
 from kveil.release import Release
 from kveil.release.answers import distances, domain_of, scaling_of
 from kveil.solve.wkmedian import thorough_kmedian
-from kveil.source import read
-from kveil.source.base import is_marked_private
 from kveil.space.euclidean import clip
 from kveil.space.unit_ball import is_cosine, unit
 
@@ -35,38 +33,6 @@ MOST_ROWS = 20_000  # of a sample: more take longer and tell little more
 FEW_ROWS = 1000
 LARGEST = 1024.0  # epsilon: budgets end here, where noise is far below one row
 N_STARTS = 3  # of the non-private clustering that costs are compared with
-
-
-class PublicRows(NamedTuple):
-    """Rows that may be looked at, and the names of their columns, if they have any."""
-
-    rows: Floats
-    names: tuple[str, ...] | None
-
-    @property
-    def table(self) -> Any:
-        """As a fit takes them: bounds may be given by name."""
-        return self.rows if self.names is None else pa.table(dict(zip(self.names, self.rows.T, strict=True)))
-
-
-def public_rows(data: Any, most: int, rng: np.random.Generator) -> PublicRows:
-    """At most `most` rows of what the caller says is public, drawn at random. What is marked as private is refused unread."""
-    source = read(data)
-    if is_marked_private(source) or source.unit.kind != "record":
-        mark = "it was read with private=True" if is_marked_private(source) else "it has a column of person ids"
-        raise InvalidValue(
-            f"this source is private: {mark}. Here rows are looked at without noise, and what they show is printed: pass public "
-            "rows, such as last year's open table. Choosing parameters on the private rows themselves would publish them."
-        )
-    if source.is_sparse:
-        raise InvalidValue("a public sample must be dense: sparse rows are not supported here. Pass X.toarray(), if it fits.")
-    rows, keys = np.empty((0, source.n_columns)), np.empty(0)
-    for block in source.raw_blocks():  # public: the caller says so
-        rows, keys = np.concatenate([rows, block]), np.concatenate([keys, rng.random(len(block))])
-        if len(rows) > most:
-            kept = np.sort(np.argpartition(keys, most - 1)[:most])
-            rows, keys = rows[kept], keys[kept]
-    return PublicRows(rows, source.names)
 
 
 @dataclass(frozen=True)
@@ -94,10 +60,15 @@ class Trial:
 
 
 class Trials:
-    """Fits of one public table, with the noise of a table `factor` times as long. No ledger of the caller is charged."""
+    """Fits of one public table, with the noise of a table `factor` times as long. No ledger of the caller is charged.
 
-    def __init__(self, public: PublicRows, factor: float, n_runs: int, rng: np.random.Generator) -> None:
-        self.public, self.factor, self.n_runs, self._rng = public, factor, n_runs, rng
+    start: other public rows, which a fit is given as `fit(X, public=...)` will be.
+    """
+
+    def __init__(
+        self, public: PublicRows, factor: float, n_runs: int, rng: np.random.Generator, start: PublicRows | None = None
+    ) -> None:
+        self.public, self.factor, self.n_runs, self._rng, self._start = public, factor, n_runs, rng, start
         self._floors: dict[Any, float] = {}
         self._seed = int(rng.integers(2**31))  # of the yardstick
 
@@ -111,7 +82,7 @@ class Trials:
             begun = time.process_time()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # about widths or noise: of a trial, not of a result
-                trial.fit(self.public.table)
+                trial.fit(self.public.table, **({} if self._start is None else {"public": self._start.table}))
             seconds.append(time.process_time() - begun)
             ratios.append(self._ratio(trial.release_))
         return Trial(float(model.epsilon), used, is_cut, tuple(ratios), tuple(seconds))

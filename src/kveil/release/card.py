@@ -99,7 +99,19 @@ def _method(release: Release) -> str:
         text = json.dumps(value, ensure_ascii=False)
         more = "" if len(text) <= MOST_TEXT else " … (all of it in release.json)"
         lines.append(f"- {escaped(name)}: {code(text[:MOST_TEXT])}{more}")
-    return "\n".join(lines if release.parameters else [*lines[:-2], "No public parameters were recorded."])
+    lines = lines if release.parameters else [*lines[:-2], "No public parameters were recorded."]
+    return "\n".join([*lines, *_sample(release.parameters.get("public_sample"))])
+
+
+def _sample(told: Any) -> list[str]:
+    """What became of a public sample, if there was one."""
+    if not isinstance(told, dict):
+        return []
+    which = f"A public sample of {told.get('rows')!s:.20} rows (SHA-256 {told.get('sha256')!s:.64})"
+    if told.get("used") is not True:
+        return ["", escaped(f"{which} was offered and not used: the notes say why.")]
+    rest = "Its rows are NOT protected: centres may show them. The promise is for the private table alone."
+    return ["", escaped(f"{which} was used. {rest}")]
 
 
 def _bounds(release: Release) -> str:

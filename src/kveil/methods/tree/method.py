@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from kveil.arrays import Floats
 from kveil.desk.base import Curator
 from kveil.desk.pool import Pool
 from kveil.errors import InvalidValue
@@ -24,11 +25,13 @@ from kveil.methods.steps import affordable_steps, one_mean, relative_steps
 from kveil.methods.task import Task, check_choice, check_count
 from kveil.methods.tree.growth import Grown, Leaves
 from kveil.methods.tree.kept import of_cells, of_leaves, of_recovered
+from kveil.methods.tree.public import OF_GATE, tried, unused
 from kveil.methods.tree.sparse import SparseFit
 from kveil.methods.tree.stages import FirstLook, Stages, n_axes
 from kveil.progress import step as progress
 from kveil.questions.cells import MOMENT_TOP, TOP
 from kveil.questions.frame import FEW_COLUMNS, Frame, stays_sparse
+from kveil.questions.public_sample import LENGTH
 from kveil.solve.choosing import CHOSE, NOTHING, choice, chosen
 from kveil.solve.placed import Placed, merged
 from kveil.solve.shrink import within
@@ -71,6 +74,8 @@ class Tree:
         # Judged here, from public parameters, so that no draw in the middle of a fit can be refused.
         length = max(task.domain.n_columns**0.5 * max(task.domain.top, TOP) + 2, MOMENT_TOP**2)
         widest = self.budget.spread(1, length, 0.02 * 3 / max(4, task.tuning.steps or MOST_AFFORDED)) ** 0.5
+        if task.sample is not None:
+            widest = max(widest, self.budget.spread(2, LENGTH, OF_GATE) ** 0.5)
         if self.budget.kind != "none" and (self.budget.total * UNIT < LEAST_UNITS or widest > WIDEST):
             raise InvalidValue(
                 'this budget is too small for method="tree", which shares it out in many draws. Raise epsilon, or try "mean".'
@@ -84,6 +89,7 @@ class Tree:
 def _check_tuning(task: Task) -> None:
     """Refuse what the tuning asks for and these rows or this budget cannot give."""
     tuning, d = task.tuning, task.domain.n_columns
+    check_choice("tuning.trust_public", tuning.trust_public, (False, True))
     if tuning.steps is not None and check_count("tuning.steps", tuning.steps) > MOST_STEPS:
         raise InvalidValue(f"tuning.steps must be at most {MOST_STEPS}: with more, each has too little budget to be drawn.")
     if tuning.nonzeros is not None:
@@ -119,6 +125,31 @@ class _Fit(Stages):
 
     def run(self) -> Found:
         seen = self.look()
+        if self.ground.task.sample is None:
+            return self._grown(seen)
+        asked = unused(self.ground.task) if self.is_low else tried(self.ground, seen, self.rng, is_projected=self.is_projected)
+        if asked.start is None:
+            found = self._grown(self.with_left(seen))
+        else:
+            assert asked.synopsis is not None
+            found = self._of_public(asked.start, asked.synopsis, asked.squared_error, seen.radius)
+        return replace(found, notes=(*found.notes, asked.note), sample=asked.told)
+
+    def _of_public(self, start: Floats, synopsis: Synopsis, squared_error: float | None, radius: float) -> Found:
+        """Steps from centres of a public sample, with all that is left: two, or one where noise is longer than they are off."""
+        k, n_steps, known = self.ground.k, 2, None
+        errors = np.full(k, float(self.ground.reach))
+        if squared_error is not None:
+            known = np.full(k, squared_error)
+            errors = np.sqrt(known)
+            noise = self.desk.spread(self.d, radius, self.desk.left / 2) * (k / synopsis.rows) ** 2
+            n_steps = 1 if noise > squared_error else 2
+        placed, steps = relative_steps(self.ground, Placed(start, np.ones(k), errors), self.tuning.steps or n_steps, known)
+        kept = replace(synopsis, steps=steps)
+        return self.ground.found(placed.centers, shares(placed.counts), placed.errors, synopsis=kept)
+
+    def _grown(self, seen: FirstLook) -> Found:
+        """Centres of the tree alone."""
         if not seen.has_signal:
             notes = self._chosen(seen, None)
             found = one_mean(self.ground, seen.middle, seen.radius, seen.n, seen.n_deviation, seen.total)

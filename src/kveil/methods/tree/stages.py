@@ -86,9 +86,15 @@ class Stages:
         middle = self._mean(whole, n)
         cap = ground.reach + float(np.linalg.norm(middle))
         radius, total = distance(ground, ground.frame(middle), 0.95 if self.is_projected else 0.99, 0.02, cap)
-        noise = np.sqrt(desk.spread(d, radius, 0.95 * (desk.left - 0.25)))
-        n_centers, most = self._told_apart(n, radius, noise), MOST_CENTERS if noise == 0 else n * radius / noise
-        return first._replace(middle=middle, radius=radius, n_centers=n_centers, total=total, most=most)
+        return self.with_left(first._replace(middle=middle, radius=radius, total=total))
+
+    def with_left(self, seen: FirstLook) -> FirstLook:
+        """The same look, with as many centres as what is left of the budget tells apart."""
+        if seen.total is None:  # it ended early, by the whole budget
+            return seen
+        noise = np.sqrt(self.desk.spread(self.d, seen.radius, 0.95 * (self.desk.left - 0.25)))
+        most = MOST_CENTERS if noise == 0 else seen.n * seen.radius / noise
+        return seen._replace(n_centers=self._told_apart(seen.n, seen.radius, noise), most=most)
 
     def _told_apart(self, n: float, radius: float, noise: float) -> int:
         """How many clusters of equal size have a mean whose noise is shorter than the radius: k, or fewer with less noise, or
@@ -134,7 +140,8 @@ class Stages:
     def _mean(self, whole: Held, n: float) -> Floats:
         share = 0.04
         if self.is_pure and self.is_projected:
-            share = min(0.5, max(0.04, 10 * self.d / (n * float(self.desk.total))))
+            most = 0.5 if self.ground.task.sample is None else 0.25  # the votes and the gate need their part
+            share = min(most, max(0.04, 10 * self.d / (n * float(self.desk.total))))
         reach = self.ground.reach
         noisy = whole.show(1, share).values
         variance = np.array([self.desk.spread(self.d, reach, share) / n**2])
