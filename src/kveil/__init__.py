@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from kveil.models.stream_kmeans import StreamKMeans
     from kveil.release import Release, load
     from kveil.release.candidate_set import CandidateSet
+    from kveil.release.verify import Verified, verify
+    from kveil.signing import SigningKey
     from kveil.source import Source, inspect, read
     from kveil.space.bounds import Bounds
     from kveil.space.callable import Metric
@@ -54,8 +56,10 @@ _HOMES = {
     "PrivateKMeans": "kveil.models.private_kmeans",
     "PrivateKMedian": "kveil.models.private_kmedian",
     "Release": "kveil.release",
+    "SigningKey": "kveil.signing",
     "Source": "kveil.source",
     "StreamKMeans": "kveil.models.stream_kmeans",
+    "Verified": "kveil.release.verify",
     "compare": "kveil.models.compare",
     "evaluate": "kveil.models.evaluate",
     "find_bounds": "kveil.models.find_bounds",
@@ -64,13 +68,14 @@ _HOMES = {
     "plan": "kveil.models.plan",
     "private_candidates": "kveil.models.private_candidates",
     "read": "kveil.source",
+    "verify": "kveil.release.verify",
 }
 
 __all__ = [
     "Bounds", "CandidateSet", "Comparison", "CuratorPlan", "Euclidean", "Evaluation", "FederatedKMeans", "Graph", "Guarantee",
     "KMedian", "Ledger", "LocalKMeans", "Manhattan", "Metric", "OnlineKMeans", "Precomputed", "PrivacyUnit", "PrivateKMeans",
-    "PrivateKMedian", "Release", "Source", "StreamKMeans", "__version__", "compare", "evaluate", "find_bounds", "inspect", "load",
-    "plan", "private_candidates", "read",
+    "PrivateKMedian", "Release", "SigningKey", "Source", "StreamKMeans", "Verified", "__version__", "compare", "evaluate",
+    "find_bounds", "inspect", "load", "plan", "private_candidates", "read", "verify",
 ]  # fmt: skip
 
 
