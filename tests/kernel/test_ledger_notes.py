@@ -144,4 +144,4 @@ def test_a_ledger_with_notes_is_still_one_that_older_versions_know(path):
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("SELECT version FROM ledger").fetchone() == (1,)
         columns = [row[1] for row in db.execute("PRAGMA table_info(charge)")]
-    assert columns == "id token units delta_units plan secure reserved_at committed_at state".split()
+    assert columns == ["id", "token", "units", "delta_units", "plan", "secure", "reserved_at", "committed_at", "state"]
