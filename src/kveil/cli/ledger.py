@@ -84,7 +84,9 @@ MOST_PLAIN = 5  # columns of a table in which nothing was stated
 
 
 def _stated(entry: Any) -> str:
-    """What the operator stated of an entry, and the first digits of its release."""
+    """What the operator stated of an entry, if anything, and the first digits of its release."""
+    if not (entry.purpose or entry.data_name or entry.by):
+        return ""
     parts = {"": entry.purpose, "data: ": entry.data_name, "by: ": entry.by, "release: ": entry.release[:12]}
     return escape("\n".join(f"{name}{text}" for name, text in parts.items() if text))
 
