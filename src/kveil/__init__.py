@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from kveil.models.themes import Themes
     from kveil.release import Release, load
     from kveil.release.candidate_set import CandidateSet
+    from kveil.release.verify import Verified, verify
+    from kveil.signing import SigningKey
     from kveil.source import Source, inspect, read
     from kveil.space.bounds import Bounds
     from kveil.space.callable import Metric
@@ -56,9 +58,11 @@ _HOMES = {
     "PrivateKMeans": "kveil.models.private_kmeans",
     "PrivateKMedian": "kveil.models.private_kmedian",
     "Release": "kveil.release",
+    "SigningKey": "kveil.signing",
     "Source": "kveil.source",
     "StreamKMeans": "kveil.models.stream_kmeans",
     "Themes": "kveil.models.themes",
+    "Verified": "kveil.release.verify",
     "compare": "kveil.models.compare",
     "describe": "kveil.models.describe",
     "evaluate": "kveil.models.evaluate",
@@ -68,13 +72,14 @@ _HOMES = {
     "plan": "kveil.models.plan",
     "private_candidates": "kveil.models.private_candidates",
     "read": "kveil.source",
+    "verify": "kveil.release.verify",
 }
 
 __all__ = [
     "Bounds", "CandidateSet", "Comparison", "CuratorPlan", "Euclidean", "Evaluation", "FederatedKMeans", "Graph", "Guarantee",
     "KMedian", "Ledger", "LocalKMeans", "Manhattan", "Metric", "OnlineKMeans", "Precomputed", "PrivacyUnit", "PrivateKMeans",
-    "PrivateKMedian", "Release", "Source", "StreamKMeans", "Themes", "__version__", "compare", "describe", "evaluate",
-    "find_bounds", "inspect", "load", "plan", "private_candidates", "read",
+    "PrivateKMedian", "Release", "SigningKey", "Source", "StreamKMeans", "Themes", "Verified", "__version__", "compare", "describe",
+    "evaluate", "find_bounds", "inspect", "load", "plan", "private_candidates", "read", "verify",
 ]  # fmt: skip
 
 

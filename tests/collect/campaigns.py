@@ -11,8 +11,8 @@ from kveil import canonical
 from kveil.collect.campaign import Campaign
 from kveil.collect.client import LocalClient
 from kveil.collect.collector import Collector
-from kveil.collect.keys import SigningKey
 from kveil.collect.manifest import Signed
+from kveil.signing import SigningKey
 
 KEY = SigningKey(bytes(range(32)))
 OPEN = (date(2030, 1, 1), date(2030, 1, 31))

@@ -15,13 +15,14 @@ from kveil import testing
 from kveil.collect.book import Book, Spend
 from kveil.collect.client import LocalClient, Refusal
 from kveil.collect.encoding import preferred
-from kveil.collect.keys import Rotation, SigningKey
+from kveil.collect.keys import Rotation
 from kveil.collect.ledger_file import LedgerFile
 from kveil.collect.manifest import Manifest
 from kveil.collect.report import Report, seeds
 from kveil.errors import InvalidType, InvalidValue, ManifestError
 from kveil.kernel import exact
 from kveil.kernel.loss import response_weights
+from kveil.signing import SigningKey
 
 STRANGE = {
     "zero": [0.0, 0.0], "inside": [0.3, -0.2], "edge": [1.0, 0.0], "outside": [30.0, 4.0], "NaN": [np.nan, 0.1],

@@ -16,12 +16,12 @@ from kveil.collect.answers import Drawn
 from kveil.collect.campaign import Result
 from kveil.collect.collector import MOST_AT_ONCE, Collector, Status
 from kveil.collect.decode import StoredAnswers
-from kveil.collect.keys import SigningKey
 from kveil.collect.manifest import MOST_WITNESSES, Manifest, Signed
 from kveil.collect.rehearse import rehearse
 from kveil.collect.report import Report, seeds
 from kveil.collect.storage import Checkpoint
 from kveil.errors import InvalidType, InvalidValue, StorageUnavailable
+from kveil.signing import SigningKey
 
 
 def a_report(place=0, query=0, index=0):

@@ -21,9 +21,10 @@ from ledger_v1 import booked, write_ledger
 from test_cap import a_spend
 
 from kveil.collect.client import Refusal
-from kveil.collect.keys import Rotation, SigningKey
+from kveil.collect.keys import Rotation
 from kveil.collect.ledger_file import TRIGGERS, LedgerFile
 from kveil.errors import BudgetError, InvalidValue
+from kveil.signing import SigningKey
 
 CAP = 4
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from kveil import canonical
 from kveil.collect.client import Refusal
-from kveil.collect.keys import SigningKey
 from kveil.collect.manifest import Manifest, Signed
 from kveil.errors import InvalidValue
 from kveil.kernel.loss import response_weights
+from kveil.signing import SigningKey
 
 
 def floats(*values):

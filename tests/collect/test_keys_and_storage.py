@@ -8,9 +8,9 @@ from campaigns import KEY
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateTable
 
-from kveil.collect.keys import SigningKey, is_signed
 from kveil.collect.storage import _tables
 from kveil.errors import InvalidValue
+from kveil.signing import SigningKey, is_signed
 
 
 def test_a_key_is_saved_once_for_its_owner_and_loaded_again(tmp_path):

@@ -7,10 +7,10 @@ import numpy as np
 from kveil import canonical
 from kveil.collect import hashing, oracles, report, vector
 from kveil.collect.encoding import keys_of, preferred
-from kveil.collect.keys import SigningKey
 from kveil.collect.manifest import Manifest, Signed, verified
 from kveil.kernel.loss import response_weights
 from kveil.kernel.response import chosen
+from kveil.signing import SigningKey
 
 KEY = SigningKey(bytes(range(32)))
 BODY = (

@@ -34,6 +34,25 @@ def test_the_card_tells_what_how_and_what_not_to_do(make):
     assert "WARNING" not in card
 
 
+def test_the_card_starts_with_a_person_and_ends_with_detail(make):
+    card = make(created="2026-03-01", purpose="beds *per* ward").card()
+    headings = re.findall(r"^## (.*)$", card, flags=re.M)
+    assert headings == [
+        "In short", "What not to do with it", "Is it any good?", "The centres", "What was protected", "How it was made",
+        "Receipt", "Notes",
+    ]  # fmt: skip
+    start = card.split("## What not to do with it")[0]
+    assert "Somebody who was 50 % sure that a given record is in the data can become at most 62.3 % sure" in start
+    assert "\n- Made on: 2026-03-01\n- Data: not stated\n- Purpose: beds \\*per\\* ward\n" in start
+    assert "\nNot covered:\n\n- somebody with several records" in start
+
+
+def test_a_card_without_a_promise_says_nothing_of_odds(make, none, invalid):
+    for guarantee in (none, invalid):
+        assert "50 %" not in make(guarantee=guarantee).card()
+    assert "Not covered" not in make(guarantee=none).card()
+
+
 @pytest.mark.parametrize("name", ["none", "invalid"])
 def test_a_promise_that_does_not_hold_is_announced_on_top(make, request, name):
     lines = make(guarantee=request.getfixturevalue(name)).card().splitlines()

@@ -166,6 +166,14 @@ def test_extra_keys_are_left_alone_so_that_the_same_major_may_grow(folder):
     assert load(folder).card() == before
 
 
+@pytest.mark.parametrize("key", ["purpose", "data_name"])
+def test_statements_came_later_and_are_text(folder, key):
+    edit(folder, lambda d: d.update({key: 7}))
+    refused(folder)
+    edit(folder, lambda d: d.pop(key))
+    assert getattr(load(folder), key) == ""
+
+
 KEYS = ("kveil", "created", "kind", "method", "parameters", "features", "centers", "card", "guarantee", "receipt", "notes")
 
 

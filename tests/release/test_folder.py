@@ -38,7 +38,7 @@ def assert_same(one, two):
     assert one.names == two.names
     assert (one.errors is None) == (two.errors is None)
     assert one.errors is None or one.errors.tobytes() == two.errors.tobytes()
-    for field in ("features", "guarantee", "receipt", "kind", "method", "parameters", "notes"):
+    for field in ("features", "guarantee", "receipt", "kind", "method", "parameters", "notes", "purpose", "data_name", "created"):
         assert getattr(one, field) == getattr(two, field), field
     assert one.card() == two.card()
 
@@ -59,6 +59,7 @@ def assert_same(one, two):
         {"centers": [7], "weights": None},
         {"centers": np.random.default_rng(0).normal(size=(500, 40))},
         {"parameters": {}, "notes": ()},
+        {"purpose": "beds | <b>", "data_name": "Größe", "created": "2026-03-01"},
         *({"features": names} for names in ODD),
     ],
 )
@@ -92,8 +93,8 @@ def test_release_json_holds_what_the_design_says(make, tmp_path):
     assert sorted(os.listdir(folder)) == ["card.md", "centers.parquet", "release.json"]
     document = json.loads((folder / "release.json").read_text(encoding="utf-8"))
     assert list(document) == [
-        "schema", "kveil", "created", "kind", "method", "parameters", "features", "centers", "errors", "names", "card",
-        "synopsis", "guarantee", "receipt", "notes", "digest",
+        "schema", "kveil", "created", "purpose", "data_name", "kind", "method", "parameters", "features", "centers", "errors",
+        "names", "card", "synopsis", "guarantee", "receipt", "notes", "digest",
     ]  # fmt: skip
     assert document["schema"] == "kveil.release/1"
     assert document["kveil"] == __version__

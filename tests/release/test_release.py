@@ -126,6 +126,11 @@ def test_centres_that_are_indices_say_whom_to_ask(make):
         {"names": ("home", "work")},
         {"centers": [4, 5], "names": ("home",)},
         {"centers": [4, 5], "names": ("home", 3)},
+        {"purpose": None},
+        {"data_name": "two\nlines"},
+        {"created": "20260301"},
+        {"created": "soon"},
+        {"created": None},
     ],
 )
 def test_a_release_that_makes_no_sense_is_refused(make, changes):

@@ -7,13 +7,29 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from kveil.errors import InvalidValue
 from kveil.progress import Listener, listen
+
+PURPOSE = Annotated[str | None, typer.Option(help="what it is for: for the ledger and the card")]
+DATA_NAME = Annotated[str | None, typer.Option(help="what the data is called: for the ledger and the card")]
+BY = Annotated[str | None, typer.Option(help="who asked: for the ledger alone")]
+
+
+def stated(ledger: Path | None, purpose: str | None, data_name: str | None, by: str | None) -> Any:
+    """The ledger at a path, whose charges carry what the operator states."""
+    from kveil import Ledger
+
+    if ledger is None:
+        if by is not None:
+            raise InvalidValue("--by is written on a ledger alone, never on a release, and there is no --ledger. Name one.")
+        return None
+    return Ledger.open(ledger).stating(purpose=purpose or "", data_name=data_name or "", by=by or "")
 
 
 def parse_bounds(text: str | None, names: tuple[str, ...] | None) -> tuple[Any, Any] | None:

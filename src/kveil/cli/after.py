@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from kveil.cli._options import parse_range
-from kveil.cli.fit import Format, check_place
+from kveil.cli.fit import Format, check_place, signing_key
 from kveil.errors import InvalidValue
 
 OUT = Annotated[Path, typer.Argument(help="folder of a saved release")]
@@ -24,15 +24,20 @@ def recluster(
     to: Annotated[Path, typer.Option("--out", "-o", help="folder for the new release; must not exist")],
     format: Annotated[Format, typer.Option(help="of the centres")] = Format.parquet,
     force: Annotated[bool, typer.Option("--force", help="replace an older release there")] = False,
+    ledger: Annotated[Path | None, typer.Option(help="note the new release on the ledger that paid for OUT")] = None,
+    sign: Annotated[Path | None, typer.Option(help="sign the new release with this key, from `kveil keys new`")] = None,
     random_state: SEED = None,
     as_json: AS_JSON = False,
 ) -> None:
     """Another number of centres from the release at OUT, for no charge: the data is not needed."""
-    from kveil import load
+    from kveil import Ledger, load
 
     check_place(to, force)
+    key, account = None if sign is None else signing_key(sign), None if ledger is None else Ledger.open(ledger)
     again = load(out).recluster(k, random_state=random_state)
-    again.save(to, format=format.value, overwrite=force)
+    if account is not None:
+        account.note(again.receipt["token"] or "", release=again.fingerprint())
+    again.save(to, format=format.value, overwrite=force, sign=key)
     if as_json:
         typer.echo(json.dumps({"release": str(to), "centers": again.centers.tolist(), "weights": _listed(again.weights),
                                "errors": _listed(again.errors), "why": again.method["why"]}))  # fmt: skip

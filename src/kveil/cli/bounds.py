@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kveil.cli._options import parse_label, parse_labels, parse_missing
+from kveil.cli._options import BY, DATA_NAME, PURPOSE, parse_label, parse_labels, parse_missing, stated
 from kveil.errors import InvalidValue
 
 
@@ -25,6 +25,9 @@ def bounds(
     person: Annotated[str | None, typer.Option(help="column of ids: protect people instead of records")] = None,
     max_rows_per_person: Annotated[int, typer.Option(help="rows of one person that count")] = 1,
     missing: Annotated[str, typer.Option(help="middle, drop, or a JSON file of public values by column")] = "middle",
+    purpose: PURPOSE = None,
+    data_name: DATA_NAME = None,
+    by: BY = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Bounds that hold nearly all rows of DATA, for a charge of their own."""
@@ -35,7 +38,7 @@ def bounds(
         missing=parse_missing(missing, data),
     )  # fmt: skip
     _check_place(out)
-    found, receipt = find_bounds(source, epsilon, ledger=ledger, refine=refine)
+    found, receipt = find_bounds(source, epsilon, ledger=stated(ledger, purpose, data_name, by), refine=refine)
     pairs = [list(pair) for pair in zip(found.low, found.high, strict=True)]
     told: Any = pairs if found.names is None else dict(zip(found.names, pairs, strict=True))
     typer.echo(json.dumps({"bounds": told, "epsilon": epsilon, "secure": receipt.secure}) if as_json else _words(told))

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kveil.cli._options import parse_categories, parse_label, parse_missing, progress_on_terminals
+from kveil.cli._options import BY, DATA_NAME, PURPOSE, parse_categories, parse_label, parse_missing, progress_on_terminals, stated
 from kveil.errors import InvalidValue
 
 
@@ -22,6 +22,9 @@ def evaluate(
     categories: Annotated[Path | None, typer.Option(help="JSON file of public levels, that of the fit")] = None,
     category_weight: Annotated[float, typer.Option(help="distance between two levels of a category, that of the fit")] = 1.0,
     missing: Annotated[str | None, typer.Option(help="missing cells, as in `kveil fit`; default as when it was fitted")] = None,
+    purpose: PURPOSE = None,
+    data_name: DATA_NAME = None,
+    by: BY = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Cost, silhouette and sizes of the release at OUT on DATA: noisy, with intervals, and charged to a ledger."""
@@ -35,8 +38,9 @@ def evaluate(
         max_rows_per_person=max_rows_per_person, categories=parse_categories(categories, data), category_weight=category_weight,
         missing=release.parameters.get("missing", "middle") if missing is None else parse_missing(missing, data),
     )  # fmt: skip
+    account = stated(ledger, purpose, data_name, by)
     with progress_on_terminals():
-        found = found_by(release, source, epsilon, ledger=ledger, delta=delta)
+        found = found_by(release, source, epsilon, ledger=account, delta=delta)
     typer.echo(found.to_json() if as_json else str(found))
 
 

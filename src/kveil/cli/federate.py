@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -12,8 +13,18 @@ from typing import Annotated, Any
 
 import typer
 
-from kveil.cli._options import parse_bounds, parse_label, parse_labels, parse_numbers, progress_on_terminals
-from kveil.cli.fit import Format, check_place, summary
+from kveil.cli._options import (
+    BY,
+    DATA_NAME,
+    PURPOSE,
+    parse_bounds,
+    parse_label,
+    parse_labels,
+    parse_numbers,
+    progress_on_terminals,
+    stated,
+)
+from kveil.cli.fit import Format, check_place, signing_key, summary
 from kveil.errors import InvalidValue
 
 app = typer.Typer(no_args_is_help=True)
@@ -128,6 +139,9 @@ def party(
     person: Annotated[str | None, typer.Option(help="column of ids: protect people instead of records")] = None,
     max_rows_per_person: Annotated[int, typer.Option(help="rows of one person that count")] = 1,
     ledger: Annotated[Path | None, typer.Option(help="budget over all runs, from `kveil ledger init`")] = None,
+    purpose: PURPOSE = None,
+    data_name: DATA_NAME = None,
+    by: BY = None,
     policy: Annotated[Path | None, typer.Option(help="JSON file of limits, as docs/federation.md lists them")] = None,
     epsilon_per_run: Annotated[float | None, typer.Option(help="the most that one run may cost; default 1")] = None,
     secret: Annotated[Path | None, typer.Option(help="file of random bytes that all parties share, for `--protocol dk`")] = None,
@@ -160,8 +174,8 @@ def party(
     )
     held = Party(
         source, bounds=parse_bounds(bounds, source.names), center=parse_numbers("--center", center), radius=radius,
-        name=name or (keys or Path()).resolve().name, dataset=dataset, ledger=ledger, policy=_policy(policy, epsilon_per_run),
-        secret=_secret(secret),
+        name=name or (keys or Path()).resolve().name, dataset=dataset, ledger=stated(ledger, purpose, data_name, by),
+        journal=f"{ledger}.runs", policy=_policy(policy, epsilon_per_run), secret=_secret(secret),
     )  # fmt: skip
     if coordinator is not None:
         Client(coordinator, own, mutual=mutual)  # refuses an address that is none, before anybody is told it will be called
@@ -192,6 +206,9 @@ def run(
     no_privacy: Annotated[bool, typer.Option("--no-privacy", help="no noise, no promise; parties must allow it")] = False,
     mutual: Annotated[bool, typer.Option("--mutual", help="prove who calls by certificates instead of tokens")] = False,
     log: Annotated[Path | None, typer.Option(help="write every message to this file")] = None,
+    purpose: Annotated[str | None, typer.Option(help="what it is for: for the card")] = None,
+    data_name: Annotated[str | None, typer.Option(help="what the data is called: for the card")] = None,
+    sign: Annotated[Path | None, typer.Option(help="sign the release with this key, from `kveil keys new`")] = None,
     format: Annotated[Format, typer.Option(help="of the centres")] = Format.parquet,
     force: Annotated[bool, typer.Option("--force", help="replace an older release at OUT")] = False,
     random_state: Annotated[int | None, typer.Option(min=0, max=2**32 - 1, help="steers public choices, never noise")] = None,
@@ -203,6 +220,7 @@ def run(
     from kveil.federate.keys import COORDINATOR
 
     check_place(out, force)
+    key = None if sign is None else signing_key(sign)
     if COORDINATOR in Keys.at(keys).peers:
         raise InvalidValue(f"{str(keys)!r} is the folder of a party. A run needs the coordinator's, from `kveil federate keys`.")
     asked = None if parties is None else [name.strip() for name in parties.split(",")]
@@ -221,13 +239,12 @@ def run(
     )  # fmt: skip
     with progress_on_terminals():
         model.fit(asked)
-    model.release_.save(out, format=format.value, overwrite=force)
+    model.release_ = replace(model.release_, purpose=purpose or "", data_name=data_name or "")
+    model.release_.save(out, format=format.value, overwrite=force, sign=key)
     typer.echo(json.dumps({**summary(model, out), "receipts": model.receipts_}) if as_json else _words(model, out))
 
 
 def _policy(path: Path | None, epsilon_per_run: float | None) -> Any:
-    from dataclasses import replace
-
     from kveil.federate import Policy
 
     found = Policy() if path is None else Policy.read(path)

@@ -7,6 +7,7 @@ import math
 import os
 import secrets
 import warnings
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +15,9 @@ from typing import Annotated, Any
 import typer
 
 from kveil.cli._options import (
+    BY,
+    DATA_NAME,
+    PURPOSE,
     parse_bounds,
     parse_categories,
     parse_clusters,
@@ -23,6 +27,7 @@ from kveil.cli._options import (
     parse_numbers,
     parse_range,
     progress_on_terminals,
+    stated,
 )
 from kveil.cli.universe import check_graph_options, read_demand
 from kveil.errors import BoundsRequired, InvalidValue, NoisyResultWarning, ScaleWarning
@@ -119,6 +124,10 @@ def fit(
     relation: Annotated[Relation, typer.Option(help="neighbouring tables")] = Relation.add_remove,
     no_privacy: Annotated[bool, typer.Option("--no-privacy", help="with --epsilon inf: no noise, no promise")] = False,
     ledger: Annotated[Path | None, typer.Option(help="budget to charge, from `kveil ledger init`")] = None,
+    purpose: PURPOSE = None,
+    data_name: DATA_NAME = None,
+    by: BY = None,
+    sign: Annotated[Path | None, typer.Option(help="sign the release with this key, from `kveil keys new`")] = None,
     format: Annotated[Format, typer.Option(help="of the centres")] = Format.parquet,
     force: Annotated[bool, typer.Option("--force", help="replace an older release at OUT")] = False,
     random_state: Annotated[int | None, typer.Option(min=0, max=2**32 - 1, help="steers public choices, never noise")] = None,
@@ -147,6 +156,7 @@ def fit(
     if between and n_clusters != "auto":
         raise InvalidValue("--k-range is what -k auto chooses from. Leave it out, or say -k auto.")
     check_place(out, force)
+    key, account = None if sign is None else signing_key(sign), stated(ledger, purpose, data_name, by)
     rows = demand or data
     chosen: dict[str, Any] = {
         "columns": parse_labels(columns, rows), "person": parse_label(person, rows), "max_rows_per_person": max_rows_per_person
@@ -159,7 +169,7 @@ def fit(
         chosen |= {"category_weight": category_weight}
         source, domain = _in_space(data, bounds, center, radius, scaling, chosen, is_cosine=metric is Metric.cosine)
     model = model_of(Objective.k_median if on_graph else goal)(
-        n_clusters, epsilon=epsilon, delta=delta, method=method.value, n_steps=n_steps, relation=relation.value, ledger=ledger,
+        n_clusters, epsilon=epsilon, delta=delta, method=method.value, n_steps=n_steps, relation=relation.value, ledger=account,
         random_state=random_state, **domain, **({} if between is None else {"k_range": between}),
     )  # fmt: skip
     shown = {} if public is None else {"public": _public(public, data, source, chosen, category_weight)}
@@ -167,7 +177,8 @@ def fit(
         warnings.simplefilter("ignore", ScaleWarning)  # notes of the release say both
         warnings.simplefilter("ignore", NoisyResultWarning)
         model.fit(source, **shown)
-    model.release_.save(out, format=format.value, overwrite=force)
+    model.release_ = replace(model.release_, purpose=purpose or "", data_name=data_name or "")
+    model.release_.save(out, format=format.value, overwrite=force, sign=key)
     typer.echo(json.dumps(summary(model, out)) if as_json else words(model, out))
     if fail_on is FailOn.noise and model.verdict_.word == "noise":
         raise typer.Exit(MOSTLY_NOISE)
@@ -267,6 +278,13 @@ def check_place(out: Path, force: bool) -> None:
             f"a release cannot be saved at {out}: {why}. Nothing was drawn and nothing was charged. Make its folder first, or "
             "choose another place with -o."
         )
+
+
+def signing_key(path: Path) -> Any:
+    """The key that a release will be signed with; refused before any budget is spent."""
+    from kveil import SigningKey
+
+    return SigningKey.load(path)
 
 
 def summary(model: Any, out: Path) -> dict[str, Any]:

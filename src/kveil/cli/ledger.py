@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from kveil.cli.fit import Relation
@@ -39,30 +40,66 @@ def init(
 
 @app.command("show")
 def show(
-    db: Annotated[Path, typer.Argument(help="a ledger made by `kveil ledger init`")],
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+    dbs: Annotated[list[Path], typer.Argument(help="ledgers made by `kveil ledger init`", metavar="DB...")],
+    since: Annotated[str | None, typer.Option(help="entries from this day on, YYYY-MM-DD")] = None,
+    until: Annotated[str | None, typer.Option(help="entries up to this day, YYYY-MM-DD")] = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="print CSV, one line per entry")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON; a list, of several ledgers")] = False,
+    as_html: Annotated[bool, typer.Option("--html", help="print a page to file, with a picture of spending")] = False,
 ) -> None:
-    """What was spent, what is left, and one line per release."""
+    """What was spent, what is left, and one line per release; a federated run is one entry, with its rounds below."""
     from kveil import Ledger
+    from kveil.filing.tables import to_csv, to_html
 
-    ledger = Ledger.open(db)
-    if as_json:
-        typer.echo(json.dumps(_plain(ledger)))
-        return
+    if as_csv + as_json + as_html > 1:
+        raise InvalidValue("--csv, --json and --html exclude each other. Leave out all but one.")
+    ledgers = [Ledger.open(db) for db in dbs]
+    if as_csv or as_html:
+        typer.echo((to_csv if as_csv else to_html)(ledgers, since, until), nl=False)
+    elif as_json:
+        told = [_plain(ledger, since, until) for ledger in ledgers]
+        typer.echo(json.dumps(told[0] if len(told) == 1 else told))
+    else:
+        for ledger in ledgers:
+            _print(ledger, since, until)
+
+
+def _print(ledger: Any, since: str | None, until: str | None) -> None:
+    from kveil.filing.entries import filed
+
+    entries = filed(ledger, since, until)
     budget = f"epsilon {float(ledger.epsilon):.6g}, delta {float(ledger.delta):.3g}"
     typer.echo(f'ledger "{ledger.name}": {budget}, {ledger.relation}, protects {ledger.unit}, rule {ledger.rule}')
     typer.echo(f"spent: {ledger.spent()}\nleft:  {ledger.remaining()}")
-    table = Table("token", "reserved", "charged", "mechanisms", "state")
-    for entry in ledger.charges():
-        state = ("complete" if entry.committed else "reserved, counts as spent") + ("" if entry.secure else "; scripted noise")
-        table.add_row(entry.token[:8], entry.reserved_at[:10], str(entry.amount), _mechanisms(entry.plan), state)
+    table = Table("token", "reserved", "charged", "mechanisms", "state", *(["stated"] if any(map(_stated, entries)) else []))
+    for entry in entries:
+        for line, mark in ((entry, ""), *((part, "  ") for part in entry.rounds)):
+            told = [] if len(table.columns) == MOST_PLAIN else [_stated(line) if line is entry else ""]
+            table.add_row(mark + line.token[:8], line.day, str(line.amount), escape(line.mechanisms), line.state, *told)
     if table.row_count:
         Console().print(table)
 
 
-def _plain(ledger: Any) -> dict[str, Any]:
+MOST_PLAIN = 5  # columns of a table in which nothing was stated
+
+
+def _stated(entry: Any) -> str:
+    """What the operator stated of an entry, if anything, and the first digits of its release."""
+    if not (entry.purpose or entry.data_name or entry.by):
+        return ""
+    parts = {"": entry.purpose, "data: ": entry.data_name, "by: ": entry.by, "release: ": entry.release[:12]}
+    return escape("\n".join(f"{name}{text}" for name, text in parts.items() if text))
+
+
+def _plain(ledger: Any, since: str | None, until: str | None) -> dict[str, Any]:
+    from kveil.filing.entries import filed
+
+    entries = filed(ledger, since, until)
+    shown = {part.token for entry in entries for part in (entry.rounds or (entry,))}
     charges = [
-        {**entry._asdict(), "amount": entry.amount._asdict(), "plan": json.loads(entry.plan)} for entry in ledger.charges()
+        {**entry._asdict(), "amount": entry.amount._asdict(), "plan": json.loads(entry.plan)}
+        for entry in ledger.charges()
+        if entry.token in shown
     ]
     return {
         "name": ledger.name,
@@ -72,11 +109,8 @@ def _plain(ledger: Any) -> dict[str, Any]:
         "spent": ledger.spent()._asdict(),
         "remaining": ledger.remaining()._asdict(),
         "charges": charges,
+        "entries": [entry.to_dict() for entry in entries],
     }
-
-
-def _mechanisms(plan: str) -> str:
-    return ", ".join(f"{charge['times']} x {charge['label']}" for charge in json.loads(plan)["charges"])
 
 
 def _unit(text: str) -> Any:

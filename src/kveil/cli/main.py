@@ -23,10 +23,12 @@ from kveil.cli import (
     federate,
     fit,
     guarantee,
+    keys,
     ledger,
     plan,
     reproduce,
     verdict,
+    verify,
 )
 from kveil.errors import BudgetError, KveilError
 
@@ -52,6 +54,8 @@ app.command("fit")(fit.fit)
 app.command("bounds")(bounds.bounds)
 app.command("demo")(demo.demo)
 app.command("guarantee")(guarantee.guarantee)
+app.command("verify")(verify.verify)
+app.command("card")(verify.card)
 app.command("verdict")(verdict.verdict)
 app.command("evaluate")(evaluate.evaluate)
 app.command("describe")(describe.describe)
@@ -61,6 +65,7 @@ app.command("sample")(after.sample)
 app.command("plan")(plan.plan)
 app.command("compare")(compare.compare)
 app.add_typer(ledger.app, name="ledger", help="Budgets that several fits draw on.")
+app.add_typer(keys.app, name="keys", help="Keys to sign releases with.")
 app.add_typer(federate.app, name="federate", help="Centres of rows that several parties hold and keep to themselves.")
 app.add_typer(collect.app, name="collect", help="Campaigns in which nobody is trusted: every device randomises its own report.")
 app.add_typer(reproduce.app, name="reproduce", help="Published figures, drawn anew with calibrations that hold.")
@@ -69,8 +74,8 @@ BAD_INPUT, BUDGET_REFUSED, UNFORESEEN, INTERRUPTED, TERMINATED = 2, 3, 1, 130, 1
 
 
 def main() -> None:
-    """Run the command line. Exit codes: 0 done, 1 unforeseen, 2 bad usage or input, 3 budget refused, 130 interrupted, 143
-    terminated."""
+    """Run the command line. Exit codes: 0 done, 1 unforeseen, 2 bad usage or input, 3 budget refused, 4 not verified, 5 mostly
+    noise, 130 interrupted, 143 terminated."""
     ended = _Ended()
     try:
         with ended:

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from kveil.collect.client import LocalClient, Refusal
     from kveil.collect.collector import Collector, Status
     from kveil.collect.forecast import plan
-    from kveil.collect.keys import Rotation, SigningKey
+    from kveil.collect.keys import Rotation
     from kveil.collect.ledger_file import LedgerFile
     from kveil.collect.manifest import Signed
+    from kveil.signing import SigningKey
 
 _HOMES = {
     "Campaign": "campaign",

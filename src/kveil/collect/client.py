@@ -20,13 +20,14 @@ from kveil.collect import device
 from kveil.collect.book import Change, Spend
 from kveil.collect.device_ledger import DeviceLedger
 from kveil.collect.encoding import into_domain
-from kveil.collect.keys import Rotation, is_key, require_signatures
+from kveil.collect.keys import Rotation
 from kveil.collect.ledger_file import LedgerFile
 from kveil.collect.manifest import MOST_DAYS_AHEAD, Header, Manifest, Signed, verified
 from kveil.collect.queries import MOST_COLUMNS, Query, whole
 from kveil.collect.report import ID_BYTES, Report, seed
 from kveil.errors import BudgetError, InvalidType, InvalidValue, KveilError, ManifestError
 from kveil.kernel.grid import Ball
+from kveil.signing import is_key, require_signatures
 
 SECRET_BYTES = 32
 Why = Literal["manifest", "budget", "not now", "not asked", "answered"]
@@ -63,7 +64,7 @@ class LocalClient:
     is_first: a missing file is a new device's. Otherwise it counts as lost, and the client stays quiet for 365 days.
     device_name: tells people apart who share a file; each has a cap and a cohort of their own.
 
-    >>> from kveil.collect.keys import SigningKey
+    >>> from kveil.signing import SigningKey
     >>> client = LocalClient(None, n_features=2, key=SigningKey(bytes(32)).public, is_first=True)
     >>> print(client.answer([], [0.5, 0.5]))
     a device needs the signed manifests of all rounds so far, the first one first.

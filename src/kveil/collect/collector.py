@@ -19,13 +19,13 @@ import numpy as np
 from kveil import canonical
 from kveil.collect.campaign import Campaign, Result, forecast, promise, protocol_of
 from kveil.collect.decode import CHUNK, StoredAnswers
-from kveil.collect.keys import SigningKey
 from kveil.collect.manifest import COHORTS, FIRST, MOST_DAYS_AHEAD, Header, Manifest, Signed
 from kveil.collect.queries import Outcome, Round
 from kveil.collect.report import Report
 from kveil.collect.storage import Row, Storage, StoredRound
 from kveil.errors import InvalidType, InvalidValue
 from kveil.kernel.loss import response_weights
+from kveil.signing import SigningKey
 
 MOST_AT_ONCE = 10_000
 TOO_FEW: Final = "ended: too few reports"  # in the place of a result: nothing was decoded, and no round follows
@@ -53,7 +53,7 @@ class Collector:
     """Campaigns in one storage (a path for SQLite, or a database URL), signed with one key; without one it only takes reports in.
 
     >>> from datetime import date, timedelta
-    >>> from kveil.collect.keys import SigningKey
+    >>> from kveil.signing import SigningKey
     >>> collector = Collector("sqlite://", key=SigningKey(bytes(32)))
     >>> survey = Campaign("survey", n=1000, n_clusters=2, epsilon=1, center=[0, 0], radius=1.0, protocol="grid")
     >>> first = collector.open(survey, date.today(), date.today() + timedelta(days=30))

@@ -22,12 +22,12 @@ from kveil import canonical
 from kveil.collect import report
 from kveil.collect.constants import checked, image_axes
 from kveil.collect.documents import decode_floats, encode, query_document, read_query
-from kveil.collect.keys import SigningKey, is_key, is_signed
 from kveil.collect.protocols import TUNED
 from kveil.collect.queries import MOST_CENTRES, MOST_COLUMNS, MOST_PEOPLE, MOST_QUERIES, Query
 from kveil.errors import InvalidValue, ManifestError
 from kveil.kernel.loss import response_weights
 from kveil.partition.lsh import BallLattice
+from kveil.signing import SigningKey, is_key, is_signed
 from kveil.tuning import Lae as Tuning
 
 Mode = Literal["one_round", "all_rounds"]

@@ -16,10 +16,10 @@ from typing import Any
 from kveil.collect.campaign import Campaign, Result
 from kveil.collect.client import LocalClient
 from kveil.collect.collector import MOST_AT_ONCE, Collector
-from kveil.collect.keys import SigningKey
 from kveil.collect.ledger_file import LedgerFile
 from kveil.collect.manifest import Signed
 from kveil.errors import InvalidValue
+from kveil.signing import SigningKey
 
 Progress = Callable[[str, int, int], None]
 

@@ -57,7 +57,8 @@ class Party:
     name: what the coordinator calls this party; letters, digits, "_", "-" and ".".
     dataset: what the rows are called in plans.
     ledger: a Ledger, or the path of one: the budget over all runs. Its unit is that of the data. Default: one in memory, of
-        `policy.epsilon_per_run`, for a party that lives as long as this process.
+        `policy.epsilon_per_run`, for a party that lives as long as this process. Every charge notes its run, its round, the
+        dataset, and what the ledger states (`Ledger.stating`).
     journal: the file of runs and answers; default: "<ledger>.runs" beside a ledger in a file, else memory. Ledger and journal
         belong together: a copy or an older backup of either is refused where it can be told, and must not be used where not.
     policy: what is answered at all.
@@ -100,7 +101,8 @@ class Party:
         if self.source.is_sparse:
             raise InvalidValue("a federation takes dense rows: make a dense table of the sparse one, or use PrivateKMeans.")
         self.layout = layout_of(self.source, bounds, center, radius)
-        self.ledger, path = _open_ledger(ledger, name, policy, self.source)
+        account, path = _open_ledger(ledger, name, policy, self.source)
+        self.ledger = account.stating(**{"data_name": dataset, **account.stated})
         self._journal = Journal(journal if journal is not None or path is None else f"{os.fspath(path)}.runs", name)
         if not self._journal.tokens() <= {entry.token for entry in self.ledger.charges()}:
             raise BudgetError(
@@ -264,7 +266,9 @@ class Party:
         ticket = None
         if charges:
             try:
-                ticket = self.ledger.reserve(Plan(charges, "add-remove", self.source.unit, plan.delta))
+                ticket = self.ledger.reserve(
+                    Plan(charges, "add-remove", self.source.unit, plan.delta), run=asked.run, round=asked.kind
+                )
             except BudgetError:  # nothing was charged: somebody else has drawn on this ledger since the plan
                 reply = self._reply(asked, request, refused="budget")
                 self._journal.store(asked.run, asked.seq, request, reply)

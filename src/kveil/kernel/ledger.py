@@ -10,6 +10,9 @@ fixed at its creation (the least of several accountants is not known to be a val
 
 Each bounds the total on every adaptive path, also when fits interleave. Not covered: a copied or restored file (two
 copies are two budgets), network file systems (WAL needs shared memory), and whoever may edit the file.
+
+A charge may carry notes: what the operator states of it, and what becomes known afterwards, such as the release's digest.
+Notes are a table of their own, to which lines are added and which is never changed. They decide nothing about money.
 """
 
 import json
@@ -55,6 +58,15 @@ CREATE TRIGGER one_ledger BEFORE INSERT ON ledger WHEN EXISTS(SELECT 1 FROM ledg
 CREATE TRIGGER keep_ledger BEFORE DELETE ON ledger BEGIN SELECT RAISE(ABORT,'a ledger is never deleted'); END;
 CREATE TRIGGER fixed_ledger BEFORE UPDATE ON ledger BEGIN SELECT RAISE(ABORT,'a ledger is never changed'); END;
 """
+NOTES = (  # made with the first note, so that older ledgers need no upgrade of their own, and older versions read newer ledgers
+    """CREATE TABLE IF NOT EXISTS note(id INTEGER PRIMARY KEY AUTOINCREMENT, token TEXT NOT NULL, name TEXT NOT NULL,
+  text TEXT NOT NULL, noted_at TEXT NOT NULL)""",
+    """CREATE TRIGGER IF NOT EXISTS note_of BEFORE INSERT ON note WHEN EXISTS(SELECT 1 FROM note WHERE id=NEW.id) OR
+  NOT EXISTS(SELECT 1 FROM charge WHERE token=NEW.token) BEGIN SELECT RAISE(ABORT,'a note is of a charge, and new'); END""",
+    """CREATE TRIGGER IF NOT EXISTS note_keep BEFORE DELETE ON note BEGIN SELECT RAISE(ABORT,'notes are never deleted'); END""",
+    """CREATE TRIGGER IF NOT EXISTS note_fixed BEFORE UPDATE ON note BEGIN SELECT RAISE(ABORT,'notes are never changed'); END""",
+)
+LONGEST_NOTE = 200  # characters
 
 
 class Amount(NamedTuple):
@@ -78,6 +90,7 @@ class Entry(NamedTuple):
     secure: bool
     reserved_at: str
     committed: bool
+    notes: tuple[tuple[str, str], ...] = ()  # names and texts, oldest first
 
 
 class Ledger:
@@ -90,6 +103,7 @@ class Ledger:
 
     def __init__(self, path: str | None, shared: sqlite3.Connection | None) -> None:
         self._path, self._shared, self._pid, self._lock = path, shared, os.getpid(), threading.RLock()
+        self.stated: dict[str, str] = {}
         try:
             with self._connection() as db:
                 terms = "name, relation, rule, unit, epsilon, delta, limit_units, limit_delta, version"
@@ -130,8 +144,22 @@ class Ledger:
             raise InvalidValue(f"no ledger at {os.fspath(path)!r}. Make one with `kveil ledger init` or Ledger.create.")
         return cls(os.path.abspath(path), None)
 
-    def reserve(self, plan: Plan) -> "Ticket":
-        """Spend the whole cost of `plan`; durable when it returns. BudgetExceeded or LedgerMismatch: nothing was charged."""
+    def stating(self, *, purpose: str = "", data_name: str = "", by: str = "") -> Self:
+        """The same budget, whose charges from here on carry what the operator states: what for, on which data, who asked.
+
+        >>> ledger = Ledger.memory("clinic", epsilon=1.0, relation="add-remove").stating(purpose="beds per ward", by="A. Hill")
+        >>> ledger.stated
+        {'purpose': 'beds per ward', 'by': 'A. Hill'}
+        """
+        view = object.__new__(type(self))  # it shares the lock and the connection: one budget, not a copy
+        stated = {"purpose": purpose, "data_name": data_name, "by": by}
+        vars(view).update(vars(self), stated=_readable({name: text for name, text in stated.items() if text != ""}))
+        return view
+
+    def reserve(self, plan: Plan, **notes: str) -> "Ticket":
+        """Spend the whole cost of `plan`; durable when it returns, with its notes. BudgetExceeded or LedgerMismatch: nothing was
+        charged."""
+        notes = self.stated | _readable(notes)
         units, delta_units = (min(cost, 2**62) for cost in _cost(plan, self.rule))  # more than any limit
         token, secure = os.urandom(16).hex(), entropy().secure
         row = (token, units, delta_units, loss.to_json(plan), int(secure), _day())
@@ -141,6 +169,7 @@ class Ledger:
             self._check_kind(plan, db.execute("SELECT plan FROM charge ORDER BY id LIMIT 1").fetchone())
             try:
                 db.execute("INSERT INTO charge(token, units, delta_units, plan, secure, reserved_at) VALUES (?,?,?,?,?,?)", row)
+                _write_notes(db, token, notes)
                 db.execute("COMMIT")
                 fits = True
             except sqlite3.IntegrityError:  # the trigger `within`
@@ -154,7 +183,9 @@ class Ledger:
 
     def is_same(self, other: "Ledger") -> bool:
         """Whether both are one budget: the same object, or the same file."""
-        return self is other or (self._path is not None and other._path is not None and os.path.samefile(self._path, other._path))
+        if self._path is None or other._path is None:
+            return self._shared is other._shared
+        return os.path.samefile(self._path, other._path)
 
     def spent(self) -> Amount:
         return self._amount(*self._spent_units())
@@ -164,9 +195,29 @@ class Ledger:
 
     def charges(self) -> tuple[Entry, ...]:
         """Every reservation, oldest first."""
+        notes: dict[str, list[tuple[str, str]]] = {}
         with self._connection() as db:
             rows = list(db.execute("SELECT units, delta_units, token, plan, secure, reserved_at, state FROM charge ORDER BY id"))
-        return tuple(Entry(t, self._amount(u, d), p, bool(s), at, state == "committed") for u, d, t, p, s, at, state in rows)
+            if db.execute("SELECT 1 FROM sqlite_master WHERE name='note'").fetchone():
+                for token, name, text in db.execute("SELECT token, name, text FROM note ORDER BY id"):
+                    notes.setdefault(token, []).append((name, text))
+        return tuple(
+            Entry(t, self._amount(u, d), p, bool(s), at, state == "committed", tuple(notes.get(t, ())))
+            for u, d, t, p, s, at, state in rows
+        )
+
+    def note(self, token: str, **notes: str) -> None:
+        """Add notes to a charge that was made. What was noted before stays; the same note twice is one."""
+        with self._connection() as db:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                _write_notes(db, token, _readable(notes))
+                known = True
+            except sqlite3.IntegrityError:  # the trigger `note_of`
+                known = False
+            db.execute("COMMIT")
+        if not known:
+            raise InvalidValue(f'ledger "{self.name}" knows no charge of this token, so nothing can be noted of it.')
 
     def _commit(self, token: str) -> None:
         with self._connection() as db:
@@ -223,7 +274,7 @@ class Ledger:
     def __reduce__(self) -> tuple[Any, ...]:
         if self._path is None:
             raise TicketError("an in-memory ledger cannot be pickled: two copies would be two budgets. Use Ledger.create.")
-        return type(self).open, (self._path,)
+        return _opened, (type(self), self._path, self.stated)
 
 
 class Ticket(AbstractContextManager["Ticket"]):
@@ -266,6 +317,25 @@ class Ticket(AbstractContextManager["Ticket"]):
 
     def __reduce__(self) -> NoReturn:
         raise TicketError("a reservation cannot be copied or sent elsewhere: its charges could then be drawn twice.")
+
+
+def _opened(kind: type[Ledger], path: str, stated: dict[str, str]) -> Ledger:
+    return kind.open(path).stating(**stated)
+
+
+def _readable(notes: dict[str, str]) -> dict[str, str]:
+    for name, text in notes.items():
+        if not isinstance(text, str) or not text.isprintable() or not 0 < len(text) <= LONGEST_NOTE:
+            raise InvalidValue(f"{name} must be one line of text, at most {LONGEST_NOTE} characters, that a person can read.")
+    return notes
+
+
+def _write_notes(db: sqlite3.Connection, token: str, notes: dict[str, str]) -> None:
+    for statement in NOTES if notes else ():
+        db.execute(statement)
+    for name, text in notes.items():
+        if not db.execute("SELECT 1 FROM note WHERE token=? AND name=? AND text=?", (token, name, text)).fetchone():
+            db.execute("INSERT INTO note(token, name, text, noted_at) VALUES (?,?,?,?)", (token, name, text, _day()))
 
 
 def _day() -> str:

@@ -29,7 +29,7 @@ from kveil.methods.task import (
 )
 from kveil.models.clusterer import EuclideanClusterer
 from kveil.models.judging import warn_of_noise, with_verdict
-from kveil.models.paying import open_ledger, public_generator, receipt_of, reserve
+from kveil.models.paying import file_release, open_ledger, public_generator, receipt_of, reserve, stated_by
 from kveil.models.reading import Blocks, check_unknown, domain_of_columns, names_beside, told_of_reading
 from kveil.release import Release
 from kveil.solve.synopsis import why_left_out
@@ -271,8 +271,10 @@ class CuratorModel(EuclideanClusterer, ABC):
             parameters={**task.public(), **({} if found.sample is None else {"public_sample": found.sample})},
             notes=(*found.notes, *([left_out] if left_out else []), *domain_notes(task.domain, self._measure, source.names)),
             synopsis=None if left_out else found.synopsis,
+            **stated_by(self.ledger),
         )
         self.release_ = with_verdict(release)
+        file_release(self.ledger, self.release_)
         return self
 
     def _keep_centers(self, centers: NDArray[Any], task: Any) -> None:

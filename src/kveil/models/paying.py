@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from kveil.errors import InvalidType, InvalidValue
+from kveil.errors import BudgetError, InvalidType, InvalidValue
 from kveil.kernel.ledger import Ledger, Ticket
 from kveil.kernel.loss import Plan
+from kveil.release import Release
 
 
 def open_ledger(ledger: Any) -> Ledger:
@@ -50,6 +51,20 @@ def receipt_of(ticket: Ticket | None, ledger: Any) -> dict[str, Any]:
         "charges": len(ticket.receipts),
         "secure": all(receipt.secure for receipt in ticket.receipts),
     }
+
+
+def stated_by(ledger: Any) -> dict[str, Any]:
+    """What the operator states of the releases that a ledger pays for, and that may leave the house: not who asked."""
+    stated = {} if ledger is None else open_ledger(ledger).stated
+    return {name: text for name, text in stated.items() if name in ("purpose", "data_name")}
+
+
+def file_release(ledger: Any, release: Release) -> None:
+    """Note on the caller's ledger what it paid for. Bookkeeping: what was released is not lost if that fails."""
+    token = release.receipt["token"]
+    if ledger is not None and token is not None:
+        with suppress(BudgetError, UnicodeEncodeError):  # a name of half a character cannot be written anywhere
+            open_ledger(ledger).note(token, release=release.fingerprint())
 
 
 def public_generator(random_state: Any) -> np.random.Generator:

@@ -19,7 +19,7 @@ from kveil.kernel.loss import Guarantee, PrivacyUnit, guarantee, no_guarantee
 from kveil.methods.base import check_width, shares
 from kveil.methods.leaves import FEW, LENGTH, LeafReading
 from kveil.models.judging import with_verdict
-from kveil.models.paying import open_ledger, receipt_of, reserve
+from kveil.models.paying import file_release, open_ledger, receipt_of, reserve, stated_by
 from kveil.release import Release
 from kveil.solve.wkmeans import thorough_kmeans
 from kveil.space.euclidean import clip
@@ -106,6 +106,8 @@ def released(flow: Flow, pool: Pool, n_clusters: int, rng: np.random.Generator, 
         centers=centers, weights=weights, errors=errors, features=flow.names, guarantee=promise,
         receipt=receipt_of(ticket, model.ledger), kind=type(model).__name__,
         method={"asked": "auto", "used": "leaves", "why": "a stream keeps a linear summary of public cells"},
-        parameters=parameters, notes=(*earlier(flow), *domain_notes(domain, None, flow.names)),
+        parameters=parameters, notes=(*earlier(flow), *domain_notes(domain, None, flow.names)), **stated_by(model.ledger),
     )  # fmt: skip
-    return Released(centers, weights, errors, with_verdict(release), domain)
+    judged = with_verdict(release)
+    file_release(model.ledger, judged)
+    return Released(centers, weights, errors, judged, domain)

@@ -1,4 +1,7 @@
-"""The card of a release: one page of Markdown for people who will never run the code."""
+"""The card of a release: one page of Markdown for people who will never run the code.
+
+First what a person can use, then the numbers, technical detail last.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import numpy as np
 from kveil._version import __version__
 from kveil.errors import InvalidValue
 from kveil.kernel.grid import Box
+from kveil.release.odds import in_words
 from kveil.release.table import column_names
 from kveil.release.words import code, escaped, printable
 from kveil.space.widths import by_column
@@ -29,8 +33,16 @@ NOT_TO_DO = (
     "Do not fit again on the same rows without counting: every release adds to what is known about them. A ledger counts.",
     "Do not take bounds, parameters, scalers or other preprocessing from the rows, and do not choose among fits by their "
     "score: the promise treats all of these as known to everyone. Bounds that were found privately cost their own charge.",
-    "Do not take the digest in `release.json` for a signature: it finds damage, and does not tell who made the release.",
+    "Do not take the digest in `release.json` for a signature: it finds damage, and does not tell who made the release. "
+    "`kveil verify` checks both.",
 )
+
+NOT_COVERED = (
+    "what the data says of everybody: a conclusion about people like you can be drawn whether you are in it or not",
+    "other releases about the same people: what is promised for each adds up",
+    "how the data was collected, kept, cleaned or chosen, and whoever may read it there",
+)
+SEVERAL = "somebody with several records: the promise is for each record by itself"
 
 
 def card(release: Release) -> str:
@@ -40,22 +52,26 @@ def card(release: Release) -> str:
     parts = [
         f"# {len(release.centers)} {_plural(len(release.centers), 'centre')} by {escaped(release.kind)}",
         _warning(release),
-        _what(release),
+        "## In short",
+        escaped(in_words(release.guarantee)),
+        _stated(release),
+        _not_covered(release),
+        "## What not to do with it",
+        "\n".join(f"- {line}" for line in NOT_TO_DO),
         "## Is it any good?",
         "\n".join(_line(line) for line in str(release.verdict()).splitlines()),
+        "## The centres",
+        _what(release),
+        _table(release),
         "## What was protected",
         "\n".join(_line(line) for line in str(release.guarantee).splitlines()),
         "## How it was made",
         _method(release),
-        "## The centres",
-        _table(release),
         "## Receipt",
         _receipt(release),
         _synopsis(release),
         "## Notes" if notes else "",
         "\n".join(f"- {escaped(note)}" for note in notes),
-        "## What not to do with it",
-        "\n".join(f"- {line}" for line in NOT_TO_DO),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -68,6 +84,18 @@ def _warning(release: Release) -> str:
         return ""
     reasons = escaped("; ".join(guarantee.reasons)) or "no reason was recorded"
     return f"**WARNING: the guarantee below is NOT VALID: {reasons}. Treat these centres as if they were rows.**"
+
+
+def _stated(release: Release) -> str:
+    facts = (("Made on", release.created), ("Data", release.data_name), ("Purpose", release.purpose))
+    return "\n".join(f"- {name}: {escaped(text) or 'not stated'}" for name, text in facts)
+
+
+def _not_covered(release: Release) -> str:
+    if release.guarantee.route == "none":
+        return ""
+    several = (SEVERAL,) if release.guarantee.unit.kind == "record" else ()
+    return "\n".join(["Not covered:", "", *(f"- {text}" for text in (*several, *NOT_COVERED))])
 
 
 def _what(release: Release) -> str:

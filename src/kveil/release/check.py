@@ -44,10 +44,10 @@ def strangers(path: str | PathLike[str]) -> list[str]:
 
 def disagreements(release: Release) -> list[str]:
     """Sentences that say which parts of a release contradict each other; none if it agrees with itself."""
-    return [*_against_parameters(release), *_against_draws(release), *_against_receipt(release)]
+    return [*against_parameters(release), *against_draws(release), *against_receipt(release)]
 
 
-def _against_parameters(release: Release) -> list[str]:
+def against_parameters(release: Release) -> list[str]:
     promise, told = release.guarantee, release.parameters
     found = []
     if not _is_epsilon(release, told.get("epsilon")):
@@ -79,7 +79,7 @@ def _is_delta(promised: float, told: Any) -> bool:
         return False
 
 
-def _against_draws(release: Release) -> list[str]:
+def against_draws(release: Release) -> list[str]:
     """What was drawn from a budget that was split must add up to that budget."""
     charges = [charge for charge in release.guarantee.charges if charge.mechanism == "given"]
     if not charges:
@@ -95,7 +95,7 @@ def _against_draws(release: Release) -> list[str]:
     return [f"its guarantee says that {unit} {paid:.6g} was split over its draws, and they add up to {drawn:.6g}"]
 
 
-def _against_receipt(release: Release) -> list[str]:
+def against_receipt(release: Release) -> list[str]:
     promise, told = release.guarantee, release.receipt["charges"]
     if promise.trust not in ("curator", "stream"):  # a party answers several charges at once; a device draws one report
         return []

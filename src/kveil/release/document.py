@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import date
 from types import NoneType
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -17,6 +17,7 @@ from kveil.canonical import RELEASE, digest
 from kveil.errors import InvalidType, InvalidValue, ReleaseError
 from kveil.kernel.loss import Guarantee, Mechanism, Relation, Trust
 from kveil.release.place import attempt, damaged
+from kveil.release.synopsis_file import of_array, synopsis_digest
 from kveil.release.table import FILES, column_names
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ def write_document(release: Release, table_file: str, table: bytes, card: bytes,
     document = {
         "schema": SCHEMA,
         "kveil": __version__,
-        "created": datetime.now(UTC).date().isoformat(),
+        "created": release.created,
+        "purpose": release.purpose,
+        "data_name": release.data_name,
         "kind": release.kind,
         "method": release.method,
         "parameters": release.parameters,
@@ -58,6 +61,17 @@ def write_document(release: Release, table_file: str, table: bytes, card: bytes,
     }
     document["digest"] = digest(RELEASE.write(document))
     return (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def fingerprint(release: Release) -> str:
+    """The SHA-256 of what was released, whatever the format of its files and the day they were written."""
+    said = {
+        **{key: getattr(release, key) for key in ("kind", "method", "parameters", "features", "names", "receipt", "notes")},
+        "guarantee": json.loads(release.guarantee.to_json()),
+        "synopsis": None if release.synopsis is None else synopsis_digest(release.synopsis),
+    }  # fmt: skip
+    tables = (release.centers, release.weights, release.errors)
+    return digest(RELEASE.write(said), *(part for table in tables for part in ((b"",) if table is None else of_array(table))))
 
 
 def read_document(data: bytes) -> dict[str, Any]:
@@ -121,7 +135,10 @@ def _check_files(document: dict[str, Any]) -> None:
 
 
 def _check_later_keys(document: dict[str, Any]) -> None:
-    """Errors, names and the synopsis came later than the schema, so a release may have none."""
+    """Errors, names, the synopsis and statements came later than the schema, so a release may have none."""
+    for key in ("purpose", "data_name"):
+        if type(document.setdefault(key, "")) is not str:
+            raise damaged(f'"{key}" is no text')
     for key, kind, what in (("errors", float, "numbers"), ("names", str, "texts")):
         given = document.setdefault(key, None)
         if given is not None and not (isinstance(given, list) and all(type(entry) is kind for entry in given)):

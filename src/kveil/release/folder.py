@@ -1,4 +1,7 @@
-"""A release as a folder: centers.parquet (or .csv), synopsis.npz, card.md, and release.json, which vouches for all of them."""
+"""A release as a folder: centers.parquet (or .csv), synopsis.npz, card.md, and release.json, which vouches for all of them.
+
+If it is signed, signature.json vouches for release.json.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +17,42 @@ from kveil.errors import InvalidValue, KveilError, ReleaseError
 from kveil.release.document import CARD, LARGEST_TABLE, SYNOPSIS, parse, read_document, schema_of, write_document
 from kveil.release.place import damaged, put_folder, read_file
 from kveil.release.release import Release
+from kveil.release.signature import LARGEST_SIGNATURE, SIGNATURE, Signature, read_signature, write_signature
 from kveil.release.synopsis_file import read_synopsis, write_synopsis
 from kveil.release.table import FILES, column_names, read_table, write_table
+from kveil.signing import SigningKey
 from kveil.solve.synopsis import LARGEST
 
 DOCUMENT = "release.json"
 LARGEST_JSON = 16 * 2**20
-SAID = ("features", "guarantee", "receipt", "kind", "method", "parameters", "notes", "errors", "names")  # by release.json
+SAID = (
+    "features",
+    "guarantee",
+    "receipt",
+    "kind",
+    "method",
+    "parameters",
+    "notes",
+    "errors",
+    "names",
+    "purpose",
+    "data_name",
+    "created",
+)
 
 
-def save(release: Release, path: str | PathLike[str], *, format: str = "parquet", overwrite: bool = False) -> Path:
+def save(
+    release: Release, path: str | PathLike[str], *, format: str = "parquet", overwrite: bool = False,
+    sign: SigningKey | str | PathLike[str] | None = None,
+) -> Path:  # fmt: skip
     """Write `release` as a folder at `path`, whole or not at all; returns the path."""
     if format not in FILES:
         raise InvalidValue(f'format must be "parquet" or "csv", got {format!r}.')
-    place = Path(os.path.abspath(path))
-    put_folder(place, pack(release, format), check_replaceable if overwrite else None)
+    key = SigningKey.load(sign) if isinstance(sign, str | PathLike) else sign
+    place, files = Path(os.path.abspath(path)), pack(release, format)
+    if key is not None:
+        files[SIGNATURE] = write_signature(files[DOCUMENT], key)
+    put_folder(place, files, check_replaceable if overwrite else None)
     return Path(path)
 
 
@@ -84,9 +108,19 @@ def pack(release: Release, format: str) -> dict[str, bytes]:
 
 
 def files_of(path: str | PathLike[str]) -> set[str]:
-    """The names of the files that make up the release at `path`: those that release.json vouches for, and itself."""
+    """The names of the files that make up the release at `path`: those that release.json vouches for, itself, its signature."""
     document = read_document(read_file(Path(path) / DOCUMENT, LARGEST_JSON))
-    return {DOCUMENT} | {document[part]["file"] for part in ("centers", "card", "synopsis") if document[part] is not None}
+    own = {DOCUMENT} if signature_of(path) is None else {DOCUMENT, SIGNATURE}
+    return own | {document[part]["file"] for part in ("centers", "card", "synopsis") if document[part] is not None}
+
+
+def signature_of(path: str | PathLike[str]) -> Signature | None:
+    """What the signature of the release at `path` says; None if there is none, or none of ours. It is not checked here."""
+    place = Path(path) / SIGNATURE
+    try:
+        return read_signature(read_file(place, LARGEST_SIGNATURE)) if os.path.lexists(place) else None
+    except ReleaseError:
+        return None
 
 
 def check_replaceable(place: Path) -> None:
@@ -96,7 +130,7 @@ def check_replaceable(place: Path) -> None:
             f'"{place}" is not a kveil release, so overwrite=True does not touch it: deleting it might destroy something else. '
             "Choose another path, or remove it yourself."
         )
-    others = sorted(set(os.listdir(place)) - {*FILES.values(), CARD, SYNOPSIS, DOCUMENT})
+    others = sorted(set(os.listdir(place)) - {*FILES.values(), CARD, SYNOPSIS, DOCUMENT, SIGNATURE})
     if others:
         raise ReleaseError(
             f'the release at "{place}" shares its folder with other files, such as "{others[0]}", and overwriting would delete '

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,12 +18,18 @@ from kveil.kernel.loss import Guarantee
 from kveil.release import answers
 from kveil.release.answers import rows_of
 from kveil.release.card import card
-from kveil.release.document import plain
+from kveil.release.document import fingerprint, plain
+from kveil.release.registry import deployment
 from kveil.release.verdict import Verdict, judged
 from kveil.solve.synopsis import Synopsis, UniverseSynopsis, is_finite
 
 if TYPE_CHECKING:
     from kveil.release.curve import CostCurve
+    from kveil.signing import SigningKey
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()  # not the time, which would tell how long a fit ran
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,6 +47,9 @@ class Release:
         whether the noise came from the operating system.
     kind, method, parameters, notes: how it was made, from public facts alone.
     synopsis: what else the fit released (cells, distances, steps), for questions that come later; None if it kept nothing.
+    purpose, data_name: what it is for and what the data is called, as the operator states it (`Ledger.stating`); "" if nobody
+        did. For a fit without a ledger: dataclasses.replace(release, purpose=..., data_name=...).
+    created: the day it was made.
 
     `predict` and `transform` answer whoever holds rows. Their answers are functions of those rows and not private.
 
@@ -68,6 +78,9 @@ class Release:
     errors: NDArray[np.float64] | None = None
     names: tuple[str, ...] | None = None
     synopsis: Synopsis | UniverseSynopsis | None = None
+    purpose: str = ""
+    data_name: str = ""
+    created: str = field(default_factory=_today)
 
     def __post_init__(self) -> None:
         keep = object.__setattr__  # frozen for everyone else
@@ -85,20 +98,30 @@ class Release:
             raise ReleaseError("a release needs its guarantee: centres without one promise nothing. Pass a Guarantee.")
         if not isinstance(self.kind, str) or not all(isinstance(note, str) for note in self.notes):
             raise ReleaseError("the kind and the notes of a release must be text, because they are read by people.")
+        if not all(isinstance(text, str) and (text == "" or text.isprintable()) for text in (self.purpose, self.data_name)):
+            raise ReleaseError(
+                "the purpose and the name of the data must be one line of text each, because they are read by people."
+            )
+        if not _is_day(self.created):
+            raise ReleaseError("a release was created on a day, written YYYY-MM-DD.")
 
     @property
     def n_features(self) -> int | None:
         """How many features a centre has; None if centres are points of a universe."""
         return self.centers.shape[1] if self.centers.ndim == 2 else None
 
-    def save(self, path: str | PathLike[str], *, format: Literal["parquet", "csv"] = "parquet", overwrite: bool = False) -> Path:
+    def save(
+        self, path: str | PathLike[str], *, format: Literal["parquet", "csv"] = "parquet", overwrite: bool = False,
+        sign: SigningKey | str | PathLike[str] | None = None,
+    ) -> Path:  # fmt: skip
         """Write the release as a folder, whole or not at all, and return its path.
 
         overwrite: replace a release that is already there; anything else in the way is never touched.
+        sign: a `kveil.SigningKey`, or the path of one: signature.json then says who vouches for all files of the folder.
         """
         from kveil.release import folder  # it needs Release itself
 
-        return folder.save(self, path, format=format, overwrite=overwrite)
+        return folder.save(self, path, format=format, overwrite=overwrite, sign=sign)
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """The nearest centre of every row, exactly as the fitted model answers. Not private: keep it where the rows are."""
@@ -191,8 +214,19 @@ class Release:
         return density(self, bins)
 
     def card(self) -> str:
-        """The release as a page of Markdown: what it is, what it promises, how it was made, what not to do with it."""
+        """The release as a page of Markdown: what it means for a person, what not to do with it, numbers, how it was made."""
         return card(self)
+
+    def deployment(self) -> dict[str, Any]:
+        """The same as a record for the registry of differential privacy deployments; what nobody stated is blank."""
+        return deployment(self)
+
+    def fingerprint(self) -> str:
+        """The SHA-256 of what was released: the same in every file format, and on any day. A ledger notes it after a fit.
+
+        Not in it: `purpose`, `data_name` and `created`, which are statements.
+        """
+        return fingerprint(self)
 
     def _rows(self, X: Any) -> Any:
         assert self.n_features is not None
@@ -206,6 +240,13 @@ class Release:
         return (
             f"Release({self.kind}, {len(self.centers)} centers{shape}, {promise}{'' if self.guarantee.valid else ', NOT VALID'})"
         )
+
+
+def _is_day(given: Any) -> bool:
+    try:
+        return isinstance(given, str) and date.fromisoformat(given).isoformat() == given
+    except ValueError:
+        return False
 
 
 TEXT = (str,)

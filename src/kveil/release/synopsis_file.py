@@ -10,6 +10,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from kveil.canonical import digest
 from kveil.release.place import attempt, damaged
 from kveil.solve.denoise import Branch
 from kveil.solve.synopsis import LARGEST, Distances, Kind, Projected, Step, Synopsis, UniverseSynopsis, is_finite
@@ -28,6 +29,19 @@ def write_synopsis(synopsis: Synopsis | UniverseSynopsis) -> bytes:
     _flatten(synopsis, "", arrays)
     np.savez(sink, allow_pickle=False, **arrays)
     return sink.getvalue()
+
+
+def synopsis_digest(synopsis: Synopsis | UniverseSynopsis) -> str:
+    """The digest of its numbers: the same for whichever program packs them into a file."""
+    arrays = dict[str, NDArray[Any]]()
+    _flatten(synopsis, "", arrays)
+    return digest(*(part for name, array in sorted(arrays.items()) for part in (name.encode(), *of_array(array))))
+
+
+def of_array(array: NDArray[Any]) -> tuple[bytes, bytes]:
+    """What an array is, and its numbers, as bytes that every machine writes alike."""
+    little = array.astype(array.dtype.newbyteorder("<"))
+    return f"{array.dtype.kind}{array.dtype.itemsize} {array.shape}".encode(), little.tobytes()
 
 
 def read_synopsis(data: bytes) -> Synopsis | UniverseSynopsis:

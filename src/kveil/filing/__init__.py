@@ -1,0 +1,1 @@
+"""Ledgers as documents for whoever files them: entries of one or several, tables, and a page with a picture."""
