@@ -6,6 +6,7 @@ STAMP := $(VENV)/.installed
 SOURCES := src tests benchmarks examples
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= 3  # on two cores: journeys wait more than they compute
+export PYTHONDONTWRITEBYTECODE :=  # else each of many processes would compile all modules anew
 
 .PHONY: install demo test test-research test-times lint format bench bench-peers docs lock test-all clean
 

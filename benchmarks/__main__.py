@@ -1,6 +1,7 @@
 """`python -m benchmarks [name ...]`: run all benchmarks, or those named, and say which bars hold.
 
 `python -m benchmarks judge [table ...]`: the tables of `benchmarks.judge`, or those named; `public [set ...]` likewise.
+`python -m benchmarks utility [option ...]`: what privacy costs, beside other methods and libraries; `--help` lists the options.
 """
 
 import sys
@@ -11,14 +12,17 @@ ALL = (
     "stream", "federation", "hostile_messages", "parquet_memory", "utility", "null", "kmedian_utility",
     "candidate_claims", "local", "collect", "public", "judge",
 )  # fmt: skip
+WITH_ARGUMENTS = ("judge", "public", "utility")
+USUAL = {"utility": ("--barred",)}  # among others: the whole table takes hours
 
 
 def main() -> int:
     missed, names = 0, sys.argv[1:] or list(ALL)
-    takes_tables = names[0] in ("judge", "public") and not set(names[1:]) & set(ALL)
-    tables = names[1:] if takes_tables else []
-    for name in names[:1] if takes_tables else names:
-        for bar in import_module(f"benchmarks.{name}").run(*tables):
+    takes_arguments = names[0] in WITH_ARGUMENTS and not set(names[1:]) & set(ALL)
+    names, arguments = (names[:1], names[1:]) if takes_arguments else (names, [])
+    for name in names:
+        given = USUAL.get(name, ()) if len(names) > 1 else arguments
+        for bar in import_module(f"benchmarks.{name}").run(*given):
             print(bar, flush=True)
             missed += not bar.holds
     print(f"{missed} bar(s) missed" if missed else "every bar holds")

@@ -124,8 +124,8 @@ def _compare(name: str, asked: argparse.Namespace) -> list[Line]:
 
 
 def _lines(name: str, rows: np.ndarray, base: Cell, asked: argparse.Namespace) -> Iterator[Line]:
-    ordinary = _ask(base)
-    floor, seconds = min(_costs(rows, ordinary)), min(ordinary["cpu"])
+    ordinary = ask(base)
+    floor, seconds = min(costs_of(rows, ordinary)), min(ordinary["cpu"])
     yield _line(Line(name, base.peer, "not private"), rows, ordinary, floor, seconds)
     for peer in _peers(base.adapters)[1:]:
         why = missing(peer)
@@ -137,7 +137,7 @@ def _lines(name: str, rows: np.ndarray, base: Cell, asked: argparse.Namespace) -
                 cell = Cell(
                     base.rows, base.k, base.domain, peer.name, blank.epsilon_asked, blank.delta, asked.runs, base.adapters
                 )
-                yield _line(blank, rows, _ask(cell), floor, seconds)
+                yield _line(blank, rows, ask(cell), floor, seconds)
 
 
 def _promises(name: str, peer: Peer, epsilon: float, delta: float, factor: float) -> Iterator[Line]:
@@ -156,20 +156,21 @@ def _promises(name: str, peer: Peer, epsilon: float, delta: float, factor: float
 def _line(blank: Line, rows: np.ndarray, answer: dict[str, Any], floor: float, seconds: float) -> Line:
     if "trouble" in answer:
         return Line(**{**asdict(blank), "trouble": answer["trouble"]})
-    ratios = np.array(_costs(rows, answer)) / floor
+    ratios = np.array(costs_of(rows, answer)) / floor
     cpu = min(answer["cpu"])  # the least of several: what the machine can do when others leave it alone
     found = {"cost_ratio": float(ratios.mean()), "cost_ratio_sd": float(ratios.std(ddof=1)) if len(ratios) > 1 else None}
     spent = {"runs": len(ratios), "cpu_seconds": cpu, "cpu_ratio": cpu / seconds, "extra_mb": answer["extra_mb"]}
     return Line(**{**asdict(blank), **found, **spent})
 
 
-def _costs(rows: np.ndarray, answer: dict[str, Any]) -> list[float]:
+def costs_of(rows: np.ndarray, answer: dict[str, Any]) -> list[float]:
     """The k-means cost of every run, on the rows as they are, clipped by nobody."""
     return [float((pairwise_distances_argmin_min(rows, np.array(centers))[1] ** 2).sum()) for centers in answer["centers"]]
 
 
-def _ask(cell: Cell) -> dict[str, Any]:
-    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.peers_kmeans", "--cell"]
+def ask(cell: Cell, python: str = sys.executable) -> dict[str, Any]:
+    """What the fits of a cell gave, in a process of its own."""
+    command = [python, "-W", "ignore", "-m", "benchmarks.peers_kmeans", "--cell"]
     calm = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # threads that wait in a loop burn CPU time
     done = subprocess.run(command, input=json.dumps(asdict(cell)), stdout=subprocess.PIPE, text=True, env=calm)
     return json.loads(done.stdout) if done.returncode == 0 else {"trouble": f"failed, exit code {done.returncode}"}

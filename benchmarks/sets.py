@@ -10,35 +10,48 @@ from sklearn.datasets import load_digits
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 Made = tuple[np.ndarray, int, dict[str, Any]]
 Maker = Callable[[], Made]
+Planted = tuple[np.random.Generator, np.ndarray]  # the middles of made-up clusters, and what the rows are drawn from next
 
 
 def digits() -> Made:
     return load_digits().data / 16, 10, {"bounds": (0, 1)}
 
 
-def square() -> Made:
+def square_places() -> Planted:
     rng = np.random.default_rng(3)
-    places = rng.uniform(0.1, 0.9, (15, 2))
+    return rng, rng.uniform(0.1, 0.9, (15, 2))
+
+
+def square() -> Made:
+    rng, places = square_places()
     return places[rng.integers(0, 15, 100_000)] + 0.05 * rng.standard_normal((100_000, 2)), 15, {"bounds": (0, 1)}
+
+
+def ball_places(d: int) -> Planted:
+    rng = np.random.default_rng(d)
+    places = rng.standard_normal((15, d))
+    return rng, places * ((0.8 * rng.random((15, 1)) ** (1 / d)) / np.linalg.norm(places, axis=1, keepdims=True))
 
 
 def gaussians(d: int) -> Maker:
     def make() -> Made:
-        rng = np.random.default_rng(d)
-        places = rng.standard_normal((15, d))
-        places *= (0.8 * rng.random((15, 1)) ** (1 / d)) / np.linalg.norm(places, axis=1, keepdims=True)
+        rng, places = ball_places(d)
         return places[rng.integers(0, 15, 100_000)] + 0.06 * rng.standard_normal((100_000, d)), 15, {"radius": 1.0}
 
     return make
+
+
+def sphere_places(seed: int) -> Planted:
+    rng = np.random.default_rng(seed)
+    places = rng.standard_normal((64, 100))
+    return rng, places * (0.7 / np.linalg.norm(places, axis=1, keepdims=True))
 
 
 def on_a_sphere(deviation: float, k: int, seed: int) -> Maker:
     """64 Gaussians in 100 dimensions, their middles on a sphere of radius 0.7."""
 
     def make() -> Made:
-        rng = np.random.default_rng(seed)
-        places = rng.standard_normal((64, 100))
-        places *= 0.7 / np.linalg.norm(places, axis=1, keepdims=True)
+        rng, places = sphere_places(seed)
         return places[rng.integers(0, 64, 100_000)] + deviation * rng.standard_normal((100_000, 100)), k, {"radius": 1.0}
 
     return make

@@ -71,7 +71,7 @@ def test_a_cell_returns_centres_time_and_memory_of_every_run(bench, tmp_path, na
     assert np.shape(answer["centers"]) == (2, 3, 2)
     assert len(answer["cpu"]) == 2
     assert answer["extra_mb"] >= 0
-    line = bench._line(bench.Line("rows", name, "x"), rows, answer, floor=min(bench._costs(rows, answer)), seconds=1.0)
+    line = bench._line(bench.Line("rows", name, "x"), rows, answer, floor=min(bench.costs_of(rows, answer)), seconds=1.0)
     assert line.runs == 2
     assert line.cost_ratio >= 1
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+import warm
 from kveil import Ledger, PrivacyUnit
 from kveil.cli.main import main
 
@@ -85,8 +85,7 @@ def shell(calm):
     """Run `kveil ...` as a process of its own."""
 
     def run(*arguments: Any, **options: Any) -> Outcome:
-        program = Path(sys.executable).with_name("kveil")
-        done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, timeout=120, **options)
+        done = warm.run(warm.KVEIL, *arguments, **{"cwd": Path.cwd()} | options)
         return Outcome(done.returncode, done.stdout, done.stderr)
 
     return run

@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import warm
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 KVEIL = Path(sys.executable).with_name("kveil")
@@ -49,12 +51,12 @@ def test_code_and_commands_run_in_order_in_an_empty_folder(page, tmp_path):
     np.savetxt(tmp_path / "people.csv", people, delimiter=",", header="id,age,income", comments="", fmt=["%d", "%.1f", "%.1f"])
     (tmp_path / "bounds.json").write_text('{"age": [0, 120], "income": [0, 100000]}')
     code, lines = blocks(page, "python"), [line for line in "".join(blocks(page, "sh")).splitlines() if line.startswith("kveil ")]
-    if page.name == "README.md":  # as users do: a process each
-        steps = [[sys.executable, "-c", block] for block in code] + [[KVEIL, *shlex.split(line)[1:]] for line in lines]
-    else:
-        steps = [[sys.executable, "-c", WHOLE_PAGE]]
-    for step in steps:
-        done = subprocess.run(step, cwd=tmp_path, capture_output=True, text=True, input=json.dumps([code, lines]))
+    if page.name != "README.md":
+        done = warm.run(WHOLE_PAGE, cwd=tmp_path, text=json.dumps([code, lines]))
+        assert done.returncode == 0, done.stderr
+        return
+    for step in [[sys.executable, "-c", block] for block in code] + [[KVEIL, *shlex.split(line)[1:]] for line in lines]:
+        done = subprocess.run(step, cwd=tmp_path, capture_output=True, text=True)  # as users do: a cold process each
         assert done.returncode == 0, done.stderr
 
 
@@ -74,7 +76,7 @@ def test_named_files_exist(page):
 
 @pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda script: script.name)
 def test_examples_run(script, tmp_path):
-    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True)
+    done = warm.run(warm.SCRIPT, script, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
 

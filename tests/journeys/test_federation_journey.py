@@ -8,8 +8,6 @@ import re
 import shlex
 import signal
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +15,7 @@ import pandas as pd
 import pytest
 
 import kveil
+import warm
 from kveil import Ledger
 from kveil.federate import Party, Policy, make_keys
 from kveil.federate.messages import Reply
@@ -25,7 +24,6 @@ from kveil.federate.wire import decode
 pytestmark = pytest.mark.journey
 
 PAGE = Path(__file__).parents[2] / "docs" / "federation.md"
-PROGRAM = str(Path(sys.executable).with_name("kveil"))
 ENVIRONMENT = {**os.environ, "NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "120", "PYTHONUNBUFFERED": "1"}
 PLACES = np.array([[20.0, 30.0], [50.0, 70.0], [80.0, 20.0]])
 CANARY = np.array([41.123456789, 77.987654321])  # one row of every party, far from the places
@@ -55,19 +53,15 @@ def started(tmp_path):
     """Start processes in a folder, and end them all at the end."""
     processes = []
 
-    def start(*command, **options):
+    def start(*command):
         with open(tmp_path / f"{len(processes)}.err", "w") as errors:
-            process = subprocess.Popen(
-                command, cwd=tmp_path, env=ENVIRONMENT, text=True, stdout=subprocess.PIPE, stderr=errors, **options
-            )
+            process = warm.Started(*command, cwd=tmp_path, env=ENVIRONMENT, stderr=errors)
         processes.append(process)
         return process
 
     yield start
     for process in processes:
-        process.kill()
-        process.wait()
-        process.stdout.close()
+        process.close()
 
 
 def commands(page, terminal):
@@ -85,12 +79,10 @@ def test_three_terminals_work_as_the_docs_say(tmp_path, started):
     for terminal in ("Terminal 1", "Terminal 2"):
         *first, party = (shlex.split(line)[1:] for line in commands(page, terminal))
         for command in first:
-            subprocess.run([PROGRAM, *command], cwd=tmp_path, env=ENVIRONMENT, check=True, capture_output=True, timeout=120)
-        started(PROGRAM, *party)
+            assert warm.run(warm.KVEIL, *command, cwd=tmp_path, env=ENVIRONMENT).returncode == 0
+        started(warm.KVEIL, *party)
     for line in commands(page, "Terminal 3"):
-        done = subprocess.run(
-            [PROGRAM, *shlex.split(line)[1:]], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=240
-        )
+        done = warm.run(warm.KVEIL, *shlex.split(line)[1:], cwd=tmp_path, env=ENVIRONMENT)
         assert done.returncode == 0, done.stderr
     release = kveil.load(tmp_path / "centres")
     assert (release.guarantee.epsilon, release.guarantee.trust, release.features) == (1.0, "federation", ("age", "score"))
@@ -106,7 +98,7 @@ def test_one_of_five_parties_is_killed_and_no_row_reaches_the_coordinator(tmp_pa
         table(seed).to_parquet(tmp_path / f"{name}.parquet", index=False)
         Ledger.create(tmp_path / f"{name}.db", name, 1.0, relation="add-remove")
         parties[name] = started(
-            PROGRAM, "federate", "party", "--data", f"{name}.parquet", "--keys", f"keys/{name}", "--bounds", "0,100",
+            warm.KVEIL, "federate", "party", "--data", f"{name}.parquet", "--keys", f"keys/{name}", "--bounds", "0,100",
             "--port", "0", "--ledger", f"{name}.db", "--reply-every", "0.3",
         )  # fmt: skip
     for name in names:
@@ -114,7 +106,7 @@ def test_one_of_five_parties_is_killed_and_no_row_reaches_the_coordinator(tmp_pa
         addresses.append(said.split()[-1])
         assert said.startswith(f"party {name} listens at https://127.0.0.1:")
     arguments = (",".join(addresses), "keys/coordinator", "log.jsonl")
-    coordinator = started(sys.executable, "-c", COORDINATOR, *arguments, stdin=subprocess.PIPE)
+    coordinator = started(COORDINATOR, *arguments)
 
     until(
         lambda: any(line["what"] == "request" and line["party"] == "p4" and seq(line) == 2 for line in log(tmp_path)), "round 2"

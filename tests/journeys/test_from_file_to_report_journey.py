@@ -7,20 +7,18 @@ import os
 import re
 import signal
 import subprocess
-import sys
-from contextlib import suppress
-from pathlib import Path
+from contextlib import closing, contextmanager, suppress
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import kveil
+import warm
 from kveil import Ledger, PrivacyUnit
 
 pytestmark = pytest.mark.journey
 
-PROGRAM = str(Path(sys.executable).with_name("kveil"))
 ENVIRONMENT = {**os.environ, "NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "120"}
 HABITS = np.array([[7.5, 20.0], [12.0, 45.0], [18.0, 90.0]])  # hour and minutes of a visit
 N_PEOPLE = 2713
@@ -28,7 +26,7 @@ N_PEOPLE = 2713
 
 def run(*arguments, cwd, code=0):
     """What `kveil ...` printed on stdout, or on stderr if it was to be refused."""
-    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=120, cwd=cwd, env=ENVIRONMENT)
+    done = warm.run(warm.KVEIL, *arguments, cwd=cwd, env=ENVIRONMENT)
     assert done.returncode == code, done.stderr
     assert (done.stderr if code == 0 else done.stdout) == ""
     return done.stdout if code == 0 else done.stderr
@@ -139,12 +137,23 @@ def test_a_second_fit_is_refused_when_the_budget_is_spent(clinic):
     assert len(Ledger.open(clinic / "clinic.db").charges()) == 1
 
 
+@contextmanager
+def started(*arguments, cwd):
+    """A running `kveil ...`, and the file of what it says on stderr."""
+    errors = cwd / "errors.txt"
+    with (
+        open(errors, "w") as file,
+        closing(warm.Started(warm.KVEIL, *arguments, cwd=cwd, env=ENVIRONMENT, stderr=file)) as process,
+    ):
+        yield process, errors
+
+
 def interrupted(process, by):
     """A signal, sent again if nothing happens: one that comes inside a callback, as of the compiler, Python itself drops."""
     for _ in range(5):
         process.send_signal(by)
         with suppress(subprocess.TimeoutExpired):
-            return process.communicate(timeout=25)
+            return process.wait(25)
     pytest.fail(f"{by.name} does not end it")
 
 
@@ -159,16 +168,11 @@ def test_a_signal_in_the_middle_of_a_fit_leaves_the_charge_and_no_release(by, co
     ledger = Ledger.create(tmp_path / "clinic.db", "clinic", 1000.0, relation="add-remove")
     arguments = ("fit", "visits.parquet", "-o", "out", "--columns", "hour,minutes", "--bounds", "0,120")
     long = ("--ledger", "clinic.db", "--n-steps", "100000000", "--epsilon", "1000")
-    process = subprocess.Popen(
-        [PROGRAM, *arguments, *long], cwd=tmp_path, env=ENVIRONMENT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    try:
-        until(lambda: ledger.charges() or process.poll() is not None, "nothing was charged")
-        out, err = interrupted(process, by)
-    finally:
-        process.kill()
-        process.wait()
-    assert (process.returncode, out) == (code, ""), err
+    with started(*arguments, *long, cwd=tmp_path) as (process, errors):
+        until(lambda: ledger.charges() or process.is_over(), "nothing was charged")
+        assert (interrupted(process, by), process.stdout.read()) == (code, ""), errors.read_text()
+    err = errors.read_text()
+    errors.unlink()
     assert err.endswith(f"kveil: {word}. {STAYS_SPENT}")
     assert len(ledger.charges()) == 1
     assert sorted(path.name for path in tmp_path.iterdir() if not path.name.startswith("clinic.db")) == ["visits.parquet"]
@@ -179,15 +183,7 @@ def test_a_signal_ends_a_party_with_a_word(by, code, word, tmp_path):
     visits().to_parquet(tmp_path / "visits.parquet", index=False)
     Ledger.create(tmp_path / "clinic.db", "clinic", 1.0, relation="add-remove")
     rows = ("--data", "visits.parquet", "--columns", "hour,minutes", "--bounds", "0,120", "--ledger", "clinic.db")
-    process = subprocess.Popen(
-        [PROGRAM, "federate", "party", *rows, "--socket", "door", "--name", "clinic"], cwd=tmp_path, env=ENVIRONMENT, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    try:
+    with started("federate", "party", *rows, "--socket", "door", "--name", "clinic", cwd=tmp_path) as (process, errors):
         assert "party clinic answers at" in process.stdout.readline()
-        _, err = interrupted(process, by)
-    finally:
-        process.kill()
-        process.wait()
-    assert process.returncode == code, err
-    assert err.endswith(f"kveil: {word}. {STAYS_SPENT}")
+        assert interrupted(process, by) == code, errors.read_text()
+    assert errors.read_text().endswith(f"kveil: {word}. {STAYS_SPENT}")

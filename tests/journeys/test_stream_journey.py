@@ -2,12 +2,13 @@
 
 import os
 import signal
-import subprocess
 import sys
+from contextlib import closing
 
 import numpy as np
 import pytest
 
+import warm
 from kveil import StreamKMeans
 
 pytestmark = pytest.mark.journey
@@ -37,14 +38,14 @@ def test_a_killed_stream_ends_with_the_same_state(epsilon, tmp_path):
     batches = [rng.normal(rng.integers(-3, 4), 0.5, (300, 3)) for _ in range(40)]
     for seq, batch in enumerate(batches):
         np.save(tmp_path / f"{seq}.npy", batch)
-    command = [sys.executable, "-c", READER, str(tmp_path), str(epsilon or 0)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as reader:
+    command = (READER, tmp_path, epsilon or 0)
+    with open(tmp_path / "errors.txt", "w") as errors, closing(warm.Started(*command, cwd=tmp_path, stderr=errors)) as reader:
         for line in reader.stdout:
             if int(line) >= 17:  # it dies in the middle of a later batch, or of its checkpoint
                 os.kill(reader.pid, signal.SIGKILL)
                 break
         assert reader.wait(60) == -signal.SIGKILL
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    assert warm.run(*command, cwd=tmp_path).returncode == 0
     resumed = StreamKMeans.resume(tmp_path / "state")
     twin = StreamKMeans(4, memory=200, epsilon=epsilon, bounds=(-5, 5))
     for seq, batch in enumerate(batches):
