@@ -23,7 +23,8 @@ OF_LOOKS = (0.04, 0.05, 0.05)  # of the budget. The first decides; the others co
 CLEAR = 16.0  # deviations of one count that the number of rows must reach, or a look could show noise alone
 LEAST_CELLS, MOST_CELLS = (64, 16, 16), 4096  # of a look
 FEW_CELLS = 0.25  # of those counted: more may not be kept
-LEAST_ROWS, MORE_ROWS = 0.5, 1.5  # of all rows: what kept cells must hold, and how much more the more of the cells they are
+MOST_ROWS, DOUBT = 0.85, 3.0  # of all rows: what kept cells must hold, less so many deviations of their sum
+LEAST_ROWS, MORE_ROWS = 0.5, 1.5  # and at least this, more the more of the cells they are: there is less to gain
 FINER = 4  # halvings beside the region: rows of it lie there too
 CHUNK = 64  # cells that are compared with all others at once
 
@@ -66,14 +67,15 @@ def zoomed(ground: Ground, frame: Frame, half: Floats, bits: int, n: float) -> Z
 
 
 def _kept(desk: Curator, question: TileCounts, is_new: Bools, share: float, n: float) -> Bools | None:
-    """Which new cells hold rows; None unless few of them hold most rows, the more the less there is to gain by a closer look."""
+    """Which new cells hold rows; None unless few of them hold most rows."""
     ((counts, deviation),) = desk.ask(question, share)  # public, charged
     is_pure = desk.kind == "pure"
     least = least_deviations(len(counts), is_pure=is_pure)
     is_kept = np.asarray(is_new & (counts >= max(least * deviation, 0.5)))
     part = is_kept.sum() / is_new.sum()
     held = counts[is_kept].sum() - by_chance(least, is_pure=is_pure) * deviation * is_new.sum()  # without what noise adds
-    return is_kept if part <= FEW_CELLS and held >= (LEAST_ROWS + MORE_ROWS * part) * n else None
+    needed = max(MOST_ROWS * n - DOUBT * deviation * is_kept.sum() ** 0.5, (LEAST_ROWS + MORE_ROWS * part) * n)
+    return is_kept if part <= FEW_CELLS and held >= needed else None
 
 
 def _beside(tiling: Tiling, region: Bools) -> Bools:
