@@ -60,6 +60,13 @@ def test_a_block_is_the_cells_of_one_size_in_the_farthest_ancestor_that_holds_no
         assert found == values[block].sum()
 
 
+def test_cells_of_other_sizes_are_no_block_even_if_their_number_would_fit():
+    """A half, a quarter and two eighths: four cells, as a block of two halvings has."""
+    tiling = Tiling.whole(np.array([8, 8])).divided(np.array([1])).divided(np.array([0, 1])).divided(np.array([0, 0, 1]))
+    assert tiling.levels.tolist() == [1, 2, 3, 3]
+    assert tiling.around(np.ones(4), 2).tolist() == [1, 1, 2, 2]
+
+
 @pytest.mark.parametrize(
     ("codes", "levels"), [([0, 1], [1, 2]), ([1], [1]), ([0, 0], [1, 1]), ([0, 0, 1], [0, 1, 1]), ([1, 0], [1, 1])]
 )

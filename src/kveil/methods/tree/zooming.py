@@ -19,10 +19,12 @@ from kveil.questions.frame import Frame
 from kveil.questions.midpoint_cells import TileCounts
 from kveil.solve.evidence import by_chance, least_deviations
 
-OF_LOOKS = (0.03, 0.05, 0.05)  # of the budget. The first decides; the others come only where rows are in few cells
-CLEAR = 12.0  # deviations of one count that the number of rows must reach, or a look could show noise alone
+OF_LOOKS = (0.04, 0.05, 0.05)  # of the budget. The first decides; the others come only where rows are in few cells
+CLEAR = 16.0  # deviations of one count that the number of rows must reach, or a look could show noise alone
 LEAST_CELLS, MOST_CELLS = (64, 16, 16), 4096  # of a look
-MOST_ROWS, FEW_CELLS = 0.65, 0.25  # rows that kept cells must hold, of all; how many they may be, of those counted
+FEW_CELLS = 0.25  # of those counted: more may not be kept
+MOST_ROWS, DOUBT = 0.85, 3.0  # of all rows: what kept cells must hold, less so many deviations of their sum
+LEAST_ROWS, MORE_ROWS = 0.5, 1.5  # and at least this, more the more of the cells they are: there is less to gain
 FINER = 4  # halvings beside the region: rows of it lie there too
 CHUNK = 64  # cells that are compared with all others at once
 
@@ -65,12 +67,15 @@ def zoomed(ground: Ground, frame: Frame, half: Floats, bits: int, n: float) -> Z
 
 
 def _kept(desk: Curator, question: TileCounts, is_new: Bools, share: float, n: float) -> Bools | None:
-    """Which new cells hold rows; None unless few of them hold most rows. What noise adds to kept counts is taken off."""
+    """Which new cells hold rows; None unless few of them hold most rows."""
     ((counts, deviation),) = desk.ask(question, share)  # public, charged
-    least = least_deviations(len(counts), is_pure=desk.kind == "pure")
+    is_pure = desk.kind == "pure"
+    least = least_deviations(len(counts), is_pure=is_pure)
     is_kept = np.asarray(is_new & (counts >= max(least * deviation, 0.5)))
-    held = counts[is_kept].sum() - by_chance(least, is_pure=desk.kind == "pure") * deviation * is_new.sum()
-    return is_kept if held >= MOST_ROWS * n and is_kept.sum() <= FEW_CELLS * is_new.sum() else None
+    part = is_kept.sum() / is_new.sum()
+    held = counts[is_kept].sum() - by_chance(least, is_pure=is_pure) * deviation * is_new.sum()  # without what noise adds
+    needed = max(MOST_ROWS * n - DOUBT * deviation * is_kept.sum() ** 0.5, (LEAST_ROWS + MORE_ROWS * part) * n)
+    return is_kept if part <= FEW_CELLS and held >= needed else None
 
 
 def _beside(tiling: Tiling, region: Bools) -> Bools:
