@@ -20,6 +20,7 @@ from kveil.errors import BudgetExceeded, KveilError
 from kveil.kernel.grid import Box
 from kveil.models.describe import check_vocabulary
 from kveil.models.evaluation import Noise
+from kveil.models.themes import themes
 from kveil.questions.keywords import Keywords, Worded, keyword_part
 from kveil.space.euclidean import Centers
 from kveil.testing import scripted
@@ -218,6 +219,14 @@ def test_bad_input_is_refused_and_nothing_is_charged(release, rows, texts, chang
         describe(**given)
     assert account.spent().epsilon == 0
     assert "900" not in str(refused.value)
+
+
+def test_a_word_is_listed_only_if_noise_alone_would_hardly_ever_count_so_much():
+    noise = Noise(False, 10.0)
+    least = noise.half_width(0.05 / 6)
+    counts = np.array([[least, least + 1.0, 500.0], [0.0, -least - 5.0, 500.0]])
+    shown = themes(counts, np.array([1000.0, 5000.0]), noise, Noise(False, 1.0), ("below", "above", "common"))
+    assert [[word.name for word in theme.words] for theme in shown] == [["common", "above"], []]  # lift 3; 6, with a low end
 
 
 def test_more_counts_than_anyone_can_draw_are_refused():

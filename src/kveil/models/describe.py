@@ -173,7 +173,7 @@ def _table(keywords: Any, names: tuple[str, ...]) -> Any:
     if not isinstance(keywords, Sequence | np.ndarray) or isinstance(keywords, str | bytes):
         raise InvalidType("keywords must be a table of numbers with a column per word, or a list with a text or words per row.")
     place = {name: column for column, name in enumerate(names)}
-    starts, columns, counts = [0], [], []
+    starts, columns, counts = [0], list[int](), list[int]()
     for said in keywords:
         found = Counter(place[word] for word in _words(said) if word in place)
         columns += found.keys()
