@@ -179,7 +179,7 @@ def _start(
     own = np.bincount(owner, minlength=len(prototypes))
     weights = (_weighed(votes, deviation, own / len(points)) / np.maximum(own, 1))[owner]
     fine = whole_steps(clustered(points, max(len(prototypes), PER_CENTER * ground.k), rng), ground.reach).astype(np.float64)
-    of_fine = np.bincount(nearest(points, Centers(fine, None))[0], weights, minlength=len(fine))
+    of_fine = np.bincount(nearest(points, Centers(fine, None))[0], weights, minlength=len(fine)).astype(np.float64)
     centers = thorough_kmeans(fine, of_fine, ground.k, rng)
     return whole_steps(settled(points, weights, centers, rng), ground.reach).astype(np.float64)
 
