@@ -20,6 +20,7 @@ from kveil.errors import BudgetExceeded, KveilError
 from kveil.kernel.grid import Box
 from kveil.models.describe import check_vocabulary
 from kveil.models.evaluation import Noise
+from kveil.models.themes import themes
 from kveil.questions.keywords import Keywords, Worded, keyword_part
 from kveil.space.euclidean import Centers
 from kveil.testing import scripted
@@ -179,6 +180,12 @@ def test_gaussian_noise_is_used_only_where_the_ledger_adds_zcdp(release, rows, t
     assert gaussian.guarantee.epsilon <= 1.0
 
 
+def damaged():
+    table = csr_array(np.eye(900, 5))
+    table.indices[3] = 10**6
+    return table
+
+
 ODD = [
     (np.full((3, 2), np.nan), [None, 3, "corn"]),
     (np.full((3, 2), 1e308), [[], [1, None, "oil"], {"tin": 1}]),
@@ -209,6 +216,10 @@ def test_nothing_in_rows_raises_warns_or_changes_a_shape(release, data, said, re
         ({"keywords": 7}, "a table of numbers"),
         ({"data": np.zeros((900, 3))}, "3 column"),
         ({"data": "rows.csv"}, "an array or a sparse matrix"),
+        ({"data": np.full((900, 2), "8.7 secret")}, "must hold numbers"),
+        ({"data": np.full((900, 2), "8.7 secret", dtype=object)}, "must hold numbers"),
+        ({"keywords": csr_array((900, 5), dtype=complex)}, "must hold numbers"),
+        ({"keywords": damaged()}, "damaged"),
     ],
 )
 def test_bad_input_is_refused_and_nothing_is_charged(release, rows, texts, change, says):
@@ -217,7 +228,16 @@ def test_bad_input_is_refused_and_nothing_is_charged(release, rows, texts, chang
     with pytest.raises(KveilError, match=says) as refused:
         describe(**given)
     assert account.spent().epsilon == 0
-    assert "900" not in str(refused.value)
+    assert not any(secret in str(refused.value) for secret in ("900", "8.7"))
+    assert refused.value.__cause__ is None
+
+
+def test_a_word_is_listed_only_if_noise_alone_would_hardly_ever_count_so_much():
+    noise = Noise(False, 10.0)
+    least = noise.half_width(0.05 / 6)
+    counts = np.array([[least, least + 1.0, 500.0], [0.0, -least - 5.0, 500.0]])
+    shown = themes(counts, np.array([1000.0, 5000.0]), noise, Noise(False, 1.0), ("below", "above", "common"))
+    assert [[word.name for word in theme.words] for theme in shown] == [["common", "above"], []]  # lift 3; 6, with a low end
 
 
 def test_more_counts_than_anyone_can_draw_are_refused():

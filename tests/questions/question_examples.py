@@ -199,7 +199,7 @@ def worded(rng, ground):
     """Rows whose last columns are words: of those above 0 so many count that some rows have all that they may."""
     n_words, most = int(rng.integers(1, 7)), int(rng.integers(1, 4))
     centers, is_dense = Centers(points(rng, 3, ground.d, ground.domain.top).astype(float), None), not ground.is_sparse
-    grid = keywords.Worded(ground.domain, n_words, min(most, n_words), is_dense)
+    grid = keywords.Worded(ground.domain, n_words, n_words, is_dense)  # the question itself leaves out what is too much
     question = keywords.Keywords(centers, n_words, min(most, n_words), rng.random() < 0.5, is_dense)
     return Example(question, Ground(grid, ground.is_sparse))
 

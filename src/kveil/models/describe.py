@@ -25,6 +25,7 @@ from kveil.questions.keywords import SIZES, SQUARED, Keywords, Worded, keyword_p
 from kveil.release import Release
 from kveil.release.answers import scaling_of
 from kveil.source import Source, read
+from kveil.source.guard import quietly
 from kveil.space.euclidean import Centers
 
 SHARES = {"keywords": Fraction(9, 10), "sizes": Fraction(1, 10)}
@@ -145,14 +146,13 @@ def _worded(release: Release, data: Any, names: tuple[str, ...]) -> tuple[Source
 
 def _joined(release: Release, data: Any, keywords: Any, names: tuple[str, ...]) -> tuple[Source, bool]:
     """Rows and what they say, side by side."""
-    if not (issparse(data) or isinstance(data, np.ndarray | list | tuple)) or np.ndim(data) not in (0, 2):
+    if not (issparse(data) or isinstance(data, np.ndarray)) or data.ndim != 2:
         raise InvalidType(
             "with vocabulary=[...] data must be an array or a sparse matrix, so that rows can be matched with what they say. For "
             "files, frames and people with several rows put a column per keyword into the table, and name these as keywords."
         )
-    rows_for(release, data)
-    said = _table(keywords, names)
-    own = data if issparse(data) else np.asarray(data, dtype=np.float64)
+    own, said = _sound("data", data), _table(keywords, names)
+    rows_for(release, own)
     if own.shape[1] != release.n_features:
         raise InvalidValue(
             f"data has {own.shape[1]} column(s) and the release {release.n_features}. Pass the columns of the release."
@@ -169,11 +169,11 @@ def _joined(release: Release, data: Any, keywords: Any, names: tuple[str, ...]) 
 def _table(keywords: Any, names: tuple[str, ...]) -> Any:
     """What rows say as a table of numbers, a column per word. Entries that are neither a text nor words say nothing."""
     if issparse(keywords) or (isinstance(keywords, np.ndarray) and keywords.ndim == 2 and keywords.dtype.kind in "biuf"):
-        return keywords.astype(np.float64)
+        return _sound("keywords", keywords)
     if not isinstance(keywords, Sequence | np.ndarray) or isinstance(keywords, str | bytes):
         raise InvalidType("keywords must be a table of numbers with a column per word, or a list with a text or words per row.")
     place = {name: column for column, name in enumerate(names)}
-    starts, columns, counts = [0], [], []
+    starts, columns, counts = [0], list[int](), list[int]()
     for said in keywords:
         found = Counter(place[word] for word in _words(said) if word in place)
         columns += found.keys()
@@ -183,7 +183,20 @@ def _table(keywords: Any, names: tuple[str, ...]) -> Any:
     return csr_array(values, shape=(len(starts) - 1, len(names)))
 
 
+def _sound(what: str, table: Any) -> Any:
+    """A table of numbers that can be joined with another: types and indices are looked at, and no value."""
+    if table.dtype.kind not in "biuf":
+        raise InvalidType(f"{what} must hold numbers, and has another type. Turn it into float64 first.")
+    if not issparse(table):
+        return table.astype(np.float64)
+    if hasattr(table, "check_format"):  # joining would read wherever its indices point
+        quietly(lambda: table.check_format(full_check=True), f"{what} is a damaged sparse matrix: an index points outside of it.")
+    return csr_array(table).astype(np.float64)
+
+
 def _words(said: Any) -> Iterable[str]:
     if isinstance(said, str):
         return WORD.findall(said.lower())
-    return (word for word in said if isinstance(word, str)) if isinstance(said, list | tuple | set | frozenset) else ()
+    return (
+        (word for word in said if isinstance(word, str)) if isinstance(said, list | tuple | set | frozenset | np.ndarray) else ()
+    )

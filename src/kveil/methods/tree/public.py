@@ -27,6 +27,7 @@ from kveil.space.euclidean import Centers, nearest
 
 OF_GATE, OF_VOTES = 0.02, 0.15  # of the budget
 PER_PROTOTYPE, MOST_PROTOTYPES = 8, 1000  # deviations of a vote that a prototype's rows should be, on average
+PER_CENTER = 10  # finer prototypes that are clustered
 OF_EXPLAINED = {True: 0.4, False: 0.8}  # of what the sample explains of itself: the bar where the tree projects; where not
 TOO_FEW = 1000  # times the squared error of noise: where chance in the sample's own means is larger, the tree needs no sample
 MOST_JUDGED = 10_000  # rows of the sample that its own fit is measured on
@@ -164,20 +165,23 @@ def _deviations(points: Floats, centers: Centers) -> Floats:
     np.add.at(sums[0], owner, points)
     np.add.at(sums[1], owner, points**2)
     n = np.maximum(np.bincount(owner, minlength=k), 1)[:, None]
-    return np.sqrt(np.maximum(sums[1] / n - (sums[0] / n) ** 2, 0.0))
+    return np.asarray(np.sqrt(np.maximum(sums[1] / n - (sums[0] / n) ** 2, 0.0)))
 
 
 def _start(
     prototypes: Integers, votes: Floats, deviation: float, points: Floats, ground: Ground, rng: np.random.Generator
 ) -> Floats:
-    """k centres of the prototypes by their votes, and then of the sample, whose rows share the votes of their prototype, in whole
-    steps. Post-processing."""
-    places = prototypes.astype(np.float64)
-    owner = nearest(points, Centers(places, None))[0]
-    own = np.bincount(owner, minlength=len(places))
-    weights = _weighed(votes, deviation, own / len(points))
-    centers = thorough_kmeans(places, weights, ground.k, rng)
-    return whole_steps(settled(points, (weights / np.maximum(own, 1))[owner], centers, rng), ground.reach).astype(np.float64)
+    """k centres of the sample, whose rows share the votes of their prototype, in whole steps. Post-processing.
+
+    They are found among finer prototypes, `PER_CENTER` for each, and then settle among the rows.
+    """
+    owner = nearest(points, Centers(prototypes.astype(np.float64), None))[0]
+    own = np.bincount(owner, minlength=len(prototypes))
+    weights = (_weighed(votes, deviation, own / len(points)) / np.maximum(own, 1))[owner]
+    fine = whole_steps(clustered(points, max(len(prototypes), PER_CENTER * ground.k), rng), ground.reach).astype(np.float64)
+    of_fine = np.bincount(nearest(points, Centers(fine, None))[0], weights, minlength=len(fine)).astype(np.float64)
+    centers = thorough_kmeans(fine, of_fine, ground.k, rng)
+    return whole_steps(settled(points, weights, centers, rng), ground.reach).astype(np.float64)
 
 
 def _weighed(votes: Floats, deviation: float, shares: Floats) -> Floats:
@@ -189,6 +193,7 @@ def _weighed(votes: Floats, deviation: float, shares: Floats) -> Floats:
 
 
 def _codes(task: Task) -> Integers:
+    assert task.sample is not None
     return np.asarray(task.domain.encode(task.sample)).astype(np.int64)
 
 
