@@ -223,6 +223,7 @@ def test_an_older_release_loads_and_is_not_signed(tmp_path):
 def test_another_ledger_or_none_of_its_own_fails(folder, tmp_path):
     empty = Ledger.memory("clinic", 1.0, relation="add-remove")
     assert failed(folder, ledger=empty) == ["ledger"]
+    assert 'ledger "clinic" has no charge of this release\'s token' in str(verify(folder, ledger=empty))
     assert failed(fitted(None).save(tmp_path / "alone"), ledger=empty) == ["ledger"]
 
 
@@ -278,6 +279,7 @@ def test_a_federated_release_is_held_against_the_run_on_a_partys_ledger(tmp_path
                for name in ("north", "south")]  # fmt: skip
     made = FederatedKMeans(2, epsilon=0.5, delta=delta, bounds=(-4, 4)).fit(parties).release_
     assert failed(made.save(tmp_path / "out"), ledger=ledger) == []
+    assert failed(tmp_path / "out", ledger=Ledger.memory("north", 1.0, delta, relation="add-remove")) == ["ledger"]
     less = PrivateKMeans(2, epsilon=0.05, delta=delta, bounds=(-4, 4)).guarantee(n_features=6)
     forged = replace(made, guarantee=replace(less, trust="federation", draws=()), parameters={**made.parameters, "epsilon": 0.05})
     assert "ledger" in failed(forged.save(tmp_path / "forged"), ledger=ledger)
