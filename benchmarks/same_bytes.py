@@ -310,6 +310,12 @@ def plain(secret: Any) -> bytes:
     return type(secret).__name__.encode()
 
 
+def bytes_of(result: Any) -> bytes:
+    """Numbers as they are in memory; another object, of which that would be its place in memory, as text."""
+    array = np.asarray(result)
+    return repr(result).encode() if array.dtype == object else array.tobytes()
+
+
 def short(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()[:12]
 
@@ -328,7 +334,7 @@ def hashes(go: Fit) -> dict[str, Any]:
     promise = getattr(made, "guarantee_", None)
     notes = [] if release is None else [re.sub(r"[0-9a-f]{32}", "-", note) for note in release.notes]
     found = (
-        short(b"".join(np.asarray(array).tobytes() for array in arrays if array is not None)),
+        short(b"".join(bytes_of(array) for array in arrays if array is not None)),
         "" if promise is None else short(promise.to_json().encode()),
         short(repr(notes).encode()), short(repr(watch.steps).encode()), watch.passes, len(watch.raw),
         short(repr(watch.charges).encode()), short(repr(watch.raw).encode()),

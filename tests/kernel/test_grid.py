@@ -11,8 +11,10 @@ from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_array
 
 from kveil.errors import GridOverflow, InvalidValue
-from kveil.kernel import grid
+from kveil.kernel import _grid_kernels, grid
 from kveil.kernel.grid import Ball, Box, check_sums, per_person
+
+_SHRINKAGES = _grid_kernels.shrinkages
 
 pytestmark = pytest.mark.filterwarnings("error")  # what rows hold may not even warn
 
@@ -151,12 +153,19 @@ class HalvedRoots:
         return np.sqrt(values) / 2 if self._calls == 1 else np.sqrt(values)
 
 
+def doubled(*terms):
+    """The same for dense rows: shares that leave them twice as long."""
+    _SHRINKAGES(*terms)
+    terms[-1][:] *= 2
+
+
 @pytest.mark.parametrize("bits", [8, 16, 20])
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 def test_the_ball_holds_in_integers_even_if_the_float_norm_were_wrong(form, bits, monkeypatch):
     """Privacy rests on the integer shrink alone: rows that the float step leaves twice as long are brought back exactly."""
     ball, rows = Ball(np.zeros(10), 1.0, bits), 5 * unit_rows(200, 10, seed=2)
     monkeypatch.setattr(grid, "np", HalvedRoots())
+    monkeypatch.setattr(_grid_kernels, "shrinkages", doubled)
     codes = ball.encode(rows) if form == "dense" else ball.encode_sparse(csr_array(rows)).toarray()
     norms = squared_norms(codes)
     assert max(norms) <= ball.top**2

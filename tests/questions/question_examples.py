@@ -213,8 +213,9 @@ def stage(rng, ground):
     if ground.stays_sparse and frame.axes is None:
         return None
     p = n_axes(frame)
-    half, order = rng.integers(1, 2**15, p), rng.integers(0, p, 5)
-    return Example(cells.Stage(frame, half, order, np.unique(rng.integers(0, 4, 3)), 3), ground)
+    half, order, planned = rng.integers(1, 2**15, p), rng.integers(0, p, 5), rng.integers(0, p, 12)
+    planned = np.concatenate([order, planned]) if rng.random() < 0.5 else None
+    return Example(cells.Stage(frame, half, order, np.unique(rng.integers(0, 4, 3)), 3, planned), ground)
 
 
 def residuals(rng, ground, kind=cells.Residuals):

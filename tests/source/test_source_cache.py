@@ -3,8 +3,12 @@
 import sys
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from kveil import read
+from kveil.kernel.grid import Box
 from kveil.source.cache import Cache
 
 
@@ -14,7 +18,7 @@ class Domain:
 
 def filled(cache, grid, tag):
     filling = cache.begin(grid)
-    filling.add(np.full(3, tag))
+    filling.add(0, np.full(3, tag))
     return filling
 
 
@@ -40,6 +44,39 @@ def interrupted(call, at, interruption):
 
 
 @pytest.mark.parametrize("at", range(30))
+def test_a_fit_that_comes_between_two_instructions_of_another_never_swaps_their_notes(at):
+    cache, mine, other = Cache(0, of_notes=100), Domain(), Domain()
+    cache.notes(mine).page(0).keep("labels", np.full(3, 1))
+
+    def meanwhile():
+        cache.notes(other).page(0).keep("labels", np.full(3, 2))
+
+    found = interrupted(lambda: cache.notes(mine), at, meanwhile).page(0).find("labels")
+    assert found is None or found.tolist() == [1] * 3
+
+
+def test_a_page_holds_one_note_and_gives_it_to_nobody_who_asks_for_another():
+    page = Cache(0, of_notes=100).notes(Domain()).page(0)
+    page.keep("some centres", np.arange(3))
+    assert page.find("other centres") is None
+    page.keep("other centres", np.arange(4))
+    assert page.find("some centres") is None
+    assert page.find("other centres").tolist() == [0, 1, 2, 3]
+
+
+def test_notes_never_pass_their_limit():
+    notes = Cache(0, of_notes=100).notes(Domain())
+    for number in range(5):
+        notes.page(number).keep("labels", np.zeros(40, dtype=np.uint8))
+    kept = [number for number in range(5) if notes.page(number).find("labels") is not None]
+    assert kept == [0, 1]  # 80 bytes; a third would make 120
+    notes.page(0).keep("labels", np.zeros(60, dtype=np.uint8))  # in the place of its first one
+    assert notes.page(0).find("labels").size == 60
+    notes.page(1).keep("labels", np.zeros(41, dtype=np.uint8))
+    assert notes.page(1).find("labels") is None
+
+
+@pytest.mark.parametrize("at", range(30))
 @pytest.mark.parametrize("method", ["finish", "begin", "blocks"])
 def test_a_fit_that_comes_between_two_instructions_of_another_never_swaps_their_blocks(method, at):
     cache, mine, other = Cache(10**6), Domain(), Domain()
@@ -53,4 +90,34 @@ def test_a_fit_that_comes_between_two_instructions_of_another_never_swaps_their_
     found = interrupted(calls[method], at, lambda: cache.finish(other, foreign))
     seen = [(1, found)] if method == "blocks" else []
     for tag, blocks in [*seen, (1, cache.blocks(mine)), (2, cache.blocks(other))]:
-        assert blocks is None or blocks[0].tolist() == [tag] * 3
+        assert blocks is None or blocks[0][1].tolist() == [tag] * 3
+
+
+class Remember:
+    """A kernel that notes the first row of a block, and tells whether that is what it finds in a later pass."""
+
+    takes_page = True
+
+    def __call__(self, block, state, page=None):
+        noted = None if page is None else page.find("first row")
+        if noted is None and page is not None:
+            page.keep("first row", block[:1].copy())
+        return (np.array([int(noted is not None and np.array_equal(noted, block[:1]))]),)
+
+
+@pytest.mark.parametrize("n", [20_000, 400_000], ids=["codes are kept", "codes are not"])
+@pytest.mark.parametrize("form", ["array", "parquet"])
+def test_every_block_has_a_page_of_its_own_in_all_passes(form, n, tmp_path):
+    """Also where a part of the table, such as a row group, comes in several blocks."""
+    rows, grid = np.arange(float(n))[:, None], Box([0.0], [float(n)], 23)
+    if form == "parquet":
+        pq.write_table(pa.table({"a": rows[:, 0]}), tmp_path / "rows.parquet", row_group_size=n)
+    source = read(rows if form == "array" else tmp_path / "rows.parquet", memory="1MiB")
+    passes = [source.map_reduce(Remember(), None, grid=grid, combine=np.minimum)[0].tolist() for _ in range(3)]
+    assert passes == [[0], [1], [1]]
+    assert (source._cache.blocks(grid) is None) == (n > 100_000)
+
+
+def test_a_kernel_that_asks_for_no_page_gets_none():
+    found = read(np.zeros((10, 1))).map_reduce(lambda *given: (np.array([len(given)]),), None, grid=Box([-1.0], [1.0]))
+    assert found[0].tolist() == [2]

@@ -2,7 +2,7 @@
 
 A row's code is a function of that row alone: every step below is elementwise or runs over one row in a fixed
 order. A float row norm taken by a library routine may change with memory layout, and then one person could
-move the codes of others; hence the column-by-column sum in `Ball.shrinkage`.
+move the codes of others; hence the column-by-column sum in `_grid_kernels.shrinkages`.
 
 What rows hold never raises: a row with NaN or infinity becomes the centre, anything outside is clipped.
 """
@@ -31,7 +31,7 @@ class Domain:
 
     l1_sensitivity: int  # of one row, in grid steps; each kind of domain proves its own
     l2_sensitivity: int
-    _codes: Any  # (away) -> codes
+    _write: Any  # (rows, codes): the codes of finite rows, and 0 for the others
     _sparse_codes: Any  # (values, owner of each, rows) -> codes
 
     def __init__(self, center: Floats, half: Floats, bits: int) -> None:
@@ -52,7 +52,10 @@ class Domain:
 
     def encode(self, rows: ArrayLike) -> Codes:
         with np.errstate(all="ignore"):  # what rows hold never warns, whatever this process has set
-            return np.asarray(self._codes(self.away(rows)), dtype=self.dtype)
+            values = self.cells(rows)
+            codes = np.empty(values.shape, dtype=self.dtype)
+            self._write(values, codes)
+        return codes
 
     def encode_sparse(self, rows: Any) -> Any:
         """The same codes for a CSR matrix with sorted indices."""
@@ -63,9 +66,13 @@ class Domain:
     def decode(self, codes: ArrayLike) -> Floats:
         return np.asarray(self.center + np.asarray(codes, dtype=np.float64) * self.step)
 
+    def cells(self, rows: ArrayLike) -> Floats:
+        """Rows as float64, each by itself, before they are clipped."""
+        return np.ascontiguousarray(rows, dtype=np.float64)
+
     def away(self, rows: ArrayLike) -> Floats:
         """Rows as a float64 copy relative to the centre; a row with NaN or infinity is 0."""
-        away = np.array(rows, dtype=np.float64, order="C")
+        away = np.array(self.cells(rows))
         away[~np.isfinite(away).all(axis=1)] = self.center
         np.clip(away, -LARGEST, LARGEST, out=away)
         away -= self.center
@@ -102,9 +109,8 @@ class Box(Domain):
         self.lower, self.upper = low, high
         self.l1_sensitivity, self.l2_sensitivity = low.size * self.top, isqrt(low.size * self.top**2 - 1) + 1
 
-    def _codes(self, away: Floats) -> NDArray[Any]:
-        away *= self.top / self.half
-        return np.rint(np.clip(away, -self.top, self.top, out=away), out=away)
+    def _write(self, rows: Floats, codes: Codes) -> None:
+        _kernels().box_codes(rows, self.center, self.top / self.half, self.top, codes)
 
     def _sparse_codes(self, values: Floats, owner: NDArray[np.int64], rows: Any) -> NDArray[Any]:
         return np.asarray(np.rint(np.clip(values * (self.top / self.half)[rows.indices], -self.top, self.top)))
@@ -113,8 +119,8 @@ class Box(Domain):
 class Ball(Domain):
     """Codes with Euclidean norm at most M = top, one step for all columns.
 
-    Sensitivity of one row in grid steps: L2 <= M, made true in integers by `_inside` (truncation after a float shrink
-    keeps the ball only up to rounding); L1 <= floor(sqrt(d) M) by Cauchy-Schwarz, since L1 is an integer.
+    Sensitivity of one row in grid steps: L2 <= M, made true in integers by `ball_codes` and `_inside` (truncation after a float
+    shrink keeps the ball only up to rounding); L1 <= floor(sqrt(d) M) by Cauchy-Schwarz, since L1 is an integer.
     """
 
     def __init__(self, center: ArrayLike, radius: float, bits: int = 16) -> None:
@@ -127,21 +133,20 @@ class Ball(Domain):
         super().__init__(middle, np.full(middle.size, self.radius), bits)
         self.l1_sensitivity, self.l2_sensitivity = isqrt(middle.size * self.top**2), self.top
 
-    def _codes(self, away: Floats) -> NDArray[Any]:
-        away *= self.shrinkage(away)[:, None] * (self.top / self.radius)
-        return self._whole(away)
+    def _write(self, rows: Floats, codes: Codes) -> None:
+        shares = np.empty(len(rows))
+        _kernels().shrinkages(rows, self.center, self.radius, LARGEST, shares)
+        _kernels().ball_codes(rows, self.center, shares * (self.top / self.radius), LARGEST, self.top, codes)
 
     def pulled(self, away: Floats) -> Floats:
         """Rows, relative to the centre, moved into the ball, unrounded."""
         return np.asarray(away * self.shrinkage(away)[:, None])
 
-    def _whole(self, scaled: Floats) -> NDArray[np.int64]:
-        """Whole codes of rows whose norm is at most M, up to rounding."""
-        codes = np.trunc(scaled, out=scaled).astype(np.int64)
-        squares = np.einsum("ij,ij->i", codes, codes)
-        outside = np.flatnonzero(squares > self.top**2)
-        codes[outside] = self._inside(codes[outside], squares[outside, None])
-        return codes
+    def _write_scaled(self, scaled: Floats, codes: Codes) -> None:
+        """Whole codes of rows whose norm is at most 1, up to rounding."""
+        origin = np.zeros(self.n_columns)
+        origin.setflags(write=False)  # as a centre is: another type would be compiled anew
+        _kernels().ball_codes(np.ascontiguousarray(scaled), origin, np.full(len(scaled), float(self.top)), 1.0, self.top, codes)
 
     def _sparse_codes(self, values: Floats, owner: NDArray[np.int64], rows: Any) -> NDArray[Any]:
         largest, sums = np.zeros(rows.shape[0]), np.zeros(rows.shape[0])
@@ -158,17 +163,22 @@ class Ball(Domain):
         return np.where(squares[owner] > self.top**2, self._inside(codes, squares[owner]), codes)
 
     def shrinkage(self, away: Floats) -> Floats:
-        """radius / max(norm, radius) of every row; divided by the row's largest entry first, so that squares cannot overflow."""
-        largest, sums = np.abs(away).max(axis=1, initial=0.0), np.zeros(len(away))
-        largest[largest == 0] = 1.0
-        for column in away.T:
-            sums += (column / largest) ** 2
-        return np.asarray(self.radius / np.maximum(largest * np.sqrt(sums), self.radius))
+        """radius / max(norm, radius) of every row."""
+        shares, origin = np.empty(len(away)), np.zeros(self.n_columns)
+        origin.setflags(write=False)  # as a centre is: another type would be compiled anew
+        _kernels().shrinkages(np.ascontiguousarray(away), origin, self.radius, np.inf, shares)
+        return shares
 
     def _inside(self, codes: NDArray[np.int64], squares: NDArray[np.int64]) -> NDArray[np.int64]:
         """Codes of norm at most M: the divisor exceeds the norm by at least 1, and |q| M // divisor only rounds towards 0."""
         divisor = np.sqrt(squares.astype(np.float64)).astype(np.int64) + 2
         return np.asarray(np.sign(codes) * (np.abs(codes) * self.top // divisor))
+
+
+def _kernels() -> Any:
+    from kveil.kernel import _grid_kernels  # a ledger needs no compiler
+
+    return _grid_kernels
 
 
 def check_sums(domain: Any, max_rows: int) -> None:

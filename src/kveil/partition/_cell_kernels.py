@@ -13,9 +13,13 @@ def code_of(row: Any, half: Any, depth: Any, order: Any, place: Any) -> int:
     """The cell of a row: the bits of halvings in `order`, of which `depth` counts those of every axis. `place` is scratch."""
     for a in range(half.shape[0]):
         y = min(max(row[a], -half[a]), half[a])
-        top = (1 << depth[a]) - 1
+        top, whole = (1 << depth[a]) - 1, 2 * half[a]
+        if whole >> (53 - depth[a]) == 0:  # below 2**53 floats divide exactly (`questions._kernels.add_residuals`), and quicker
+            part = int(float((y + half[a]) << depth[a]) / float(whole))
+        else:
+            part = ((y + half[a]) << depth[a]) // whole
         # From the first halving on, at the top: so the bit of every later one is read by a shift of the whole.
-        place[a] = min(((y + half[a]) << depth[a]) // (2 * half[a]), top) << (63 - depth[a])
+        place[a] = min(part, top) << (63 - depth[a])
     code = 0
     for b in range(order.shape[0]):
         a = order[b]

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from kveil.partition._cell_kernels import code_of
-
 
 @njit(cache=True, nogil=True)
 def add_rows(codes: Any, owner: Any, counts: Any, sums: Any) -> None:
@@ -63,42 +61,77 @@ def add_to_blocks(codes: Any, measured: Any, block: Any, centers: Any, counts: A
             sums[b, best, j] += codes[i, j]
 
 
+@njit(cache=True, nogil=True, fastmath={"reassoc"})
+def squared_norm(row: Any) -> Any:
+    """|row|^2 of whole numbers, in any order: a sum that is exact has no order, so several are added at a time."""
+    square = row[0] * 0
+    for j in range(row.shape[0]):
+        square += row[j] * row[j]
+    return square
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc"})
+def squared_distance(row: Any, base: Any) -> Any:
+    """|row - base|^2, as above."""
+    square = row[0] * 0
+    for j in range(row.shape[0]):
+        square += (row[j] - base[j]) * (row[j] - base[j])
+    return square
+
+
 @njit(cache=True, nogil=True)
-def shrink_rows(rows: Any, radius: int) -> None:
-    """Make every row's norm at most `radius`, in integers: the divisor exceeds the norm by at least 1, and rounding is
-    towards 0. The squared norm must stay below 2**63: rows of a grid do, and projections are cut before."""
-    n_rows, n_columns = rows.shape
-    for i in range(n_rows):
-        square = 0
-        for j in range(n_columns):
-            square += rows[i, j] * rows[i, j]
-        if square > radius * radius:
-            divisor = int(math.sqrt(float(square))) + 2
-            for j in range(n_columns):
-                part = abs(rows[i, j]) * radius // divisor
-                rows[i, j] = part if rows[i, j] >= 0 else -part
+def shrink_row(row: Any, radius: int) -> None:
+    """Make a row's norm at most `radius`, in integers: the divisor exceeds the norm by at least 1, and rounding is towards 0. The
+    squared norm must stay below 2**63, and below 2**53 in float64: rows of a grid do, and projections, in integers, are cut
+    before."""
+    square = squared_norm(row)
+    if square > radius * radius:
+        divisor = int(math.sqrt(float(square))) + 2
+        for j in range(row.shape[0]):
+            part = abs(int(row[j])) * radius // divisor
+            row[j] = part if row[j] >= 0 else -part
+
+
+@njit(cache=True, nogil=True)
+def centre_rows(rows: Any, middle: Any, radius: int) -> None:
+    """Rows about a middle, in place, their norm at most `radius`. A loop, since arrays as terms take seconds to compile."""
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            rows[i, j] -= middle[j]
+        shrink_row(rows[i], radius)
+
+
+@njit(cache=True, nogil=True)
+def cut_components(products: Any, bits: int, radius: int, rows: Any) -> None:
+    """Products, whole numbers in float64, without their last bits, as rows of norm at most `radius`. Coordinates are cut at twice
+    that before they are squared."""
+    most = 2 * radius
+    for i in range(products.shape[0]):
+        for j in range(products.shape[1]):
+            rows[i, j] = min(max(int(products[i, j]) >> bits, -most), most)
+        shrink_row(rows[i], radius)
 
 
 @njit(cache=True, nogil=True)
 def add_squares(rows: Any, scale: int, top: int, sums: Any) -> None:
-    """Add the square of every coordinate, after bringing `scale` down to `top`, rounding towards 0."""
+    """Add the square of every coordinate, after bringing `scale` down to `top`, rounding towards 0: by float division, which is
+    exact as in `add_residuals`."""
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):
-            part = abs(rows[i, j]) * top // scale
+            part = int(abs(rows[i, j]) * top / scale)
             sums[j] += part * part
 
 
 @njit(cache=True, nogil=True)
-def add_lengths(rows: Any, edges: Any, counts: Any) -> None:
-    """Count rows by squared norm: bin b holds squares in (edges[b+1], edges[b]], edges descending; the last bin the rest."""
+def add_lengths(rows: Any, bases: Any, owner: Any, edges: Any, counts: Any) -> None:
+    """Count rows by owner and squared distance to its base: bin b holds squares in (edges[b+1], edges[b]], edges descending; the
+    last bin the rest."""
     for i in range(rows.shape[0]):
-        square = 0
-        for j in range(rows.shape[1]):
-            square += rows[i, j] * rows[i, j]
+        square = squared_distance(rows[i], bases[owner[i]])
         b = 0
         while b < edges.shape[0] and square <= edges[b]:
             b += 1
-        counts[b] += 1
+        counts[owner[i], b] += 1
 
 
 @njit(cache=True, nogil=True)
@@ -114,11 +147,10 @@ def first_not_below(codes: Any, low: int, high: int, code: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def add_cells(rows: Any, half: Any, depth: Any, order: Any, kept: Any, new_bits: int, counts: Any) -> None:
-    """Count rows in the children of kept cells. A cell is the bits of halvings in `order`; `depth` counts them by axis."""
-    place = np.empty(half.shape[0], dtype=np.int64)
-    for i in range(rows.shape[0]):
-        code = code_of(rows[i], half, depth, order, place)
+def add_cells(codes: Any, deeper: int, kept: Any, new_bits: int, counts: Any) -> None:
+    """Count rows, of which the cells `deeper` halvings further down are given, in the children of kept cells."""
+    for i in range(codes.shape[0]):
+        code = codes[i] >> deeper
         parent = code >> new_bits
         found = first_not_below(kept, 0, kept.shape[0], parent)
         if found < kept.shape[0] and kept[found] == parent:
@@ -144,18 +176,14 @@ def add_residuals(rows: Any, owner: Any, bases: Any, radii: Any, top: int, count
     bases below 2**28; top is 2**16), and a quotient that is not whole is 1/divisor or more off the next whole number, further
     than rounding reaches below 2**53.
     """
-    n_columns = rows.shape[1]
     for i in range(rows.shape[0]):
         c = owner[i]
         counts[c] += 1
-        square = 0
-        for j in range(n_columns):
-            away = rows[i, j] - bases[c, j]
-            square += away * away
+        square = squared_distance(rows[i], bases[c])
         divisor = radii[c]
         if square > divisor * divisor:
             divisor = int(math.sqrt(float(square))) + 2
-        for j in range(n_columns):
+        for j in range(rows.shape[1]):
             sums[c, j] += int(float((rows[i, j] - bases[c, j]) * top) / divisor)
 
 

@@ -29,7 +29,7 @@ def keep_largest(values: Any, starts: Any, most: int) -> None:
 
 @njit(cache=True, nogil=True)
 def shrink_rows(values: Any, starts: Any, radius: int) -> None:
-    """Make every row's norm at most `radius`, in integers, as `_kernels.shrink_rows` does."""
+    """Make every row's norm at most `radius`, in integers, as `_kernels.shrink_row` does."""
     for i in range(starts.shape[0] - 1):
         square = 0
         for j in range(starts[i], starts[i + 1]):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -49,6 +50,27 @@ class Noisy(NamedTuple):
     noise: float
 
 
+class Page(Protocol):
+    """What an earlier question noted of the rows of this block, if it is still there: it spares work, and changes no answer."""
+
+    def find(self, key: Hashable) -> Any: ...
+
+    def keep(self, key: Hashable, note: Any) -> None: ...
+
+
+class NoPage:
+    """Nothing is kept, and nothing found."""
+
+    def find(self, key: Hashable) -> Any:
+        return None
+
+    def keep(self, key: Hashable, note: Any) -> None:
+        return None
+
+
+NO_PAGE = NoPage()
+
+
 class Question(ABC):
     """Public parameters of a statistic of rows. `parts` bounds what `raw` lets one row do; one property test tries every class.
 
@@ -78,6 +100,23 @@ class Question(ABC):
         """Exact integers; the answers of blocks merge by `combine`. Secret."""
 
 
-def raw(held: Any, question: Question) -> tuple[Integers, ...]:
-    """As a source wants its kernels: a function of a module, which it can pickle, of a block and a state."""
-    return question.raw(held)
+@runtime_checkable
+class Paged(Protocol):
+    """A question about rows that another one is about, too: what is found out about them is done once."""
+
+    takes_page: ClassVar[bool]
+
+    def raw(self, held: Any, page: Page = ...) -> tuple[Integers, ...]:
+        """The same integers whatever the page holds. Secret."""
+
+
+class Raw:
+    """As a source wants its kernels: it can be pickled, and is called with a block and a state, and a page if there is one."""
+
+    takes_page = True
+
+    def __call__(self, held: Any, question: Question, page: Page = NO_PAGE) -> tuple[Integers, ...]:
+        return question.raw(held, page) if isinstance(question, Paged) else question.raw(held)
+
+
+raw = Raw()

@@ -10,9 +10,10 @@ import numpy as np
 
 from kveil.arrays import Integers
 from kveil.questions import _kernels, _sparse_kernels
-from kveil.questions.base import Part, Question
+from kveil.questions.base import NO_PAGE, Page, Part, Question
 from kveil.questions.frame import Frame, blocks, is_csr, stays_sparse
-from kveil.space.euclidean import Centers, assign
+from kveil.questions.noted import Labels, cells_noted
+from kveil.space.euclidean import Centers
 
 TOP = 2**16  # the radius of a scaled residual: sums of 2**40 rows stay below 2**57
 N_LENGTHS = 40  # bins of a distance, four per octave
@@ -41,7 +42,7 @@ class Whole(Question):
     def raw(self, rows: Any) -> tuple[Integers, Integers]:
         total = np.zeros(rows.shape[1], dtype=np.int64)
         for block in blocks(rows):
-            total += np.asarray(self.frame.centred(block).sum(axis=0))
+            total += np.asarray(self.frame.centred(block).sum(axis=0)).astype(np.int64)
         return np.array([rows.shape[0]], dtype=np.int64), total
 
 
@@ -71,6 +72,7 @@ class Lengths(Question):
     edges: Integers
     centers: Centers | None = None
     parts: ClassVar = (Part("distances", "counts"),)
+    takes_page: ClassVar = True
 
     @classmethod
     def binned(cls, frame: Frame, reach: int, centers: Centers | None = None) -> Lengths:
@@ -78,20 +80,25 @@ class Lengths(Question):
         edges = [int((2 * reach) ** 2 * 2.0 ** (-(j + 1) / 2)) for j in range(N_LENGTHS - 1)]
         return cls(frame, np.array(edges, dtype=np.int64), centers)
 
-    def raw(self, rows: Any) -> tuple[Integers]:
-        raw_counts = np.zeros(len(self.edges) + 1, dtype=np.int64)
+    def raw(self, rows: Any, page: Page = NO_PAGE) -> tuple[Integers]:
+        return (self._table(rows, page).sum(axis=0),)
+
+    def _table(self, rows: Any, page: Page) -> Integers:
+        """Counts (centres, bins) of rows by nearest centre, or the middle, and distance. Secret."""
+        bases = self.frame.middle[None, :].astype(np.float64) if self.centers is None else self.centers.codes
+        raw_counts = np.zeros((len(bases), len(self.edges) + 1), dtype=np.int64)
+        labels = None if self.centers is None else Labels(self.frame, "measured", self.centers, page)
         for block in blocks(rows):
-            away = self.frame.measured(block)
-            if is_csr(away):
+            seen = self.frame.measured(block)
+            if is_csr(seen):
                 assert self.centers is None  # distances to the middle, 0; to dense centres they would take dense rows
-                _sparse_kernels.add_lengths(away.data, away.indptr, self.edges, raw_counts)
+                _sparse_kernels.add_lengths(seen.data, seen.indptr, self.edges, raw_counts[0])
                 continue
-            if self.centers is None:
-                away = away - self.frame.middle
-            else:
-                away = away - self.centers.codes.astype(np.int64)[assign(away, self.centers)]
-            _kernels.add_lengths(away, self.edges, raw_counts)
-        return (raw_counts,)
+            owner = np.zeros(len(seen), dtype=np.int32) if labels is None else labels.of(seen)
+            _kernels.add_lengths(seen, bases, owner, self.edges, raw_counts)
+        if labels is not None:
+            labels.keep()
+        return raw_counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,18 +110,8 @@ class LengthsByCenter(Lengths):
 
     parts: ClassVar = (Part("distances by centre", "counts"),)
 
-    def raw(self, rows: Any) -> tuple[Integers]:
-        assert self.centers is not None
-        codes, n_bins = self.centers.codes.astype(np.int64), len(self.edges) + 1
-        raw_counts = np.zeros(len(codes) * n_bins, dtype=np.int64)
-        for block in blocks(rows):
-            measured = self.frame.measured(block)
-            owner = assign(measured, self.centers)
-            away = measured - codes[owner]
-            squares = np.einsum("ij,ij->i", away, away)
-            places = len(self.edges) - np.searchsorted(self.edges[::-1], squares)  # edges that are not below the square
-            raw_counts += np.bincount(owner * n_bins + places, minlength=len(raw_counts))
-        return (raw_counts,)
+    def raw(self, rows: Any, page: Page = NO_PAGE) -> tuple[Integers]:
+        return (self._table(rows, page).ravel(),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +146,7 @@ class SecondMoments(Question):
         triangle = np.triu_indices(rows.shape[1])
         raw_sums = np.zeros(len(triangle[0]), dtype=np.int64)
         for block in blocks(rows):
-            centred = self.frame.centred(block)
+            centred = self.frame.centred(block).astype(np.int64)
             scaled = np.sign(centred) * (np.abs(centred) * MOMENT_TOP // self.frame.radius)
             raw_sums += (scaled.T.astype(np.float64) @ scaled.astype(np.float64))[triangle].astype(np.int64)
         return (raw_sums,)
@@ -160,6 +157,8 @@ class Stage(Question):
     """Counts of all children, `new_bits` deeper, of kept cells, empty ones too, by halvings of the axes in `order`.
 
     A row is in at most one child, and adds 1 there.
+
+    planned: `order` with the halvings of later stages after it, if there are any: the cell of a row is found once for all.
     """
 
     frame: Frame
@@ -167,14 +166,19 @@ class Stage(Question):
     order: Integers
     kept: Integers  # ascending
     new_bits: int
+    planned: Integers | None = None
     parts: ClassVar = (Part("cells of the tree", "counts"),)
+    takes_page: ClassVar = True
 
-    def raw(self, rows: Any) -> tuple[Integers]:
+    def __post_init__(self) -> None:
+        if self.planned is not None and not np.array_equal(self.planned[: len(self.order)], self.order):
+            raise AssertionError("what is planned begins with this stage's halvings: other cells would be counted")
+
+    def raw(self, rows: Any, page: Page = NO_PAGE) -> tuple[Integers]:
         raw_counts = np.zeros(len(self.kept) << self.new_bits, dtype=np.int64)
-        depth = np.bincount(self.order, minlength=len(self.half)).astype(np.int64)
-        for block in blocks(rows):
-            seen = self.frame.projected(self.frame.centred(block))
-            _kernels.add_cells(seen, self.half, depth, self.order, self.kept, self.new_bits, raw_counts)
+        order = self.order if self.planned is None else self.planned
+        codes = cells_noted(rows, self.frame, self.half, order, page)
+        _kernels.add_cells(codes, len(order) - len(self.order), self.kept, self.new_bits, raw_counts)
         return (raw_counts,)
 
 
@@ -201,6 +205,7 @@ class Residuals(Question):
     labels: tuple[str, str] = ("cells", "residuals")
     by_coordinates: bool = False
     in_steps: bool = True
+    takes_page: ClassVar = True
 
     def __post_init__(self) -> None:
         if (self.radii < 1).any():
@@ -218,17 +223,18 @@ class Residuals(Question):
             return counts, Part(self.labels[1], "coordinates", l1_length(self.frame, self.bases.shape[1]), unit)
         return counts, Part(self.labels[1], "vectors", TOP, unit)
 
-    def raw(self, rows: Any) -> tuple[Integers, Integers]:
+    def raw(self, rows: Any, page: Page = NO_PAGE) -> tuple[Integers, Integers]:
         self._check(rows)
         raw_counts, raw_sums = np.zeros(len(self.bases), dtype=np.int64), np.zeros(self.bases.shape, dtype=np.int64)
+        labels, bases = Labels(self.frame, self.by, self.centers, page), self.bases.astype(np.float64)
         for block in blocks(rows):
             views = self._views(block)
-            owner, summed = assign(views[self.by], self.centers), views[self.of]
+            owner, summed = labels.of(views[self.by]), views[self.of]
             if is_csr(summed):
                 csr = (summed.data, summed.indices, summed.indptr)
                 _sparse_kernels.add_scaled(*csr, owner, self.radii, TOP, raw_counts, raw_sums)
             else:
-                _kernels.add_residuals(summed, owner, self.bases, self.radii, TOP, raw_counts, raw_sums)
+                _kernels.add_residuals(summed.astype(np.float64, copy=False), owner, bases, self.radii, TOP, raw_counts, raw_sums)
         return raw_counts, raw_sums
 
     def _check(self, rows: Any) -> None:

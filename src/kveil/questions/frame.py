@@ -1,13 +1,16 @@
 """Rows as a public or released frame sees them: moved, clipped to a ball, and projected, all in integers.
 
 Every number of a frame is public or was released; a row's image depends on the frame and that row alone. Sparse rows of many
-columns stay sparse, about 0; those of up to 1000 become dense ones, block by block.
+columns stay sparse, about 0; those of up to 1000 become dense ones, block by block. Dense images in all columns are whole numbers
+in float64, which processors add and multiply several at a time: a row and a middle are each below 2**25.5 + 2 in L2 norm
+(`Domain`), so that all squares and their sums are exact, below 2**53. Components along axes may be longer, and are integers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,8 +22,9 @@ from kveil.questions import _kernels, _sparse_kernels
 from kveil.space.column_box import is_level
 from kveil.space.euclidean import Scaling, ratio_of
 
-BLOCK = 2048
-FEW_COLUMNS = 1000  # so many at most, and a block of sparse rows is made dense: 16 MB
+BLOCK = 2048  # rows at most, of at most VALUES numbers, that are looked at together: they stay in the processor's cache
+VALUES = 2**17
+FEW_COLUMNS = 1000  # so many at most, and a block of sparse rows is made dense
 FEWEST_COLUMNS, PER_ENTRY = 16, 8  # of rows with a bound on their entries: beyond, and with so many columns per entry, they stay
 
 
@@ -68,15 +72,18 @@ class Frame:
         """Encoded rows in steps of equal length, from the centre of the domain; as CSR if they are, and have many columns."""
         if is_csr(rows):
             rows = self._measured_csr(rows)
-            return rows if stays_sparse(rows.shape[1], self.nonzeros) else rows.toarray()
+            return rows if stays_sparse(rows.shape[1], self.nonzeros) else rows.toarray().astype(np.float64)
+        if self.ratio is None:
+            return np.array(rows, dtype=np.float64, order="C")
         with np.errstate(all="ignore"):
-            return np.asarray(rows if self.ratio is None else np.rint(rows * self.ratio)).astype(np.int64)
+            return np.rint(rows * self.ratio)
 
     def centred(self, rows: Any) -> Any:
         """Rows about the middle, inside the ball. The middle of CSR rows is 0: about another they would be dense."""
         measured = self.measured(rows)
         if not is_csr(measured):
-            return clipped(measured - self.middle, self.radius)
+            _kernels.centre_rows(measured, self.middle.astype(np.float64), self.radius)
+            return measured
         assert not self.middle.any()
         _sparse_kernels.shrink_rows(measured.data, measured.indptr, self.radius)
         return measured
@@ -91,9 +98,15 @@ class Frame:
         stretched axes make some rows so long that their square would pass 2**63.
         """
         if self.axes is None:
-            return np.asarray(centred)
-        product = centred.astype(np.float64) @ self.axes.astype(np.float64)
-        return clipped(np.clip(product.astype(np.int64) >> AXIS_BITS, -2 * self.reach, 2 * self.reach), self.reach)
+            return np.asarray(centred).astype(np.int64)
+        product = centred.astype(np.float64, copy=False) @ self._float_axes
+        seen = np.empty(product.shape, dtype=np.int64)
+        _kernels.cut_components(product, AXIS_BITS, self.reach, seen)
+        return seen
+
+    @cached_property
+    def _float_axes(self) -> Any:
+        return None if self.axes is None else self.axes.astype(np.float64)
 
     def _measured_csr(self, rows: Any) -> Any:
         """A copy in steps of equal length: `ratio` is for stored values, since 0 stays 0."""
@@ -109,15 +122,18 @@ def is_csr(rows: Any) -> bool:
 
 
 def blocks(rows: Any) -> Iterator[Any]:
-    for start in range(0, rows.shape[0], BLOCK):
-        yield rows[start : start + BLOCK]
+    """Rows, a few at a time: so many depends on public columns alone."""
+    is_wide = is_csr(rows) and rows.shape[1] > FEW_COLUMNS  # stays sparse
+    size = BLOCK if is_wide else max(1, min(BLOCK, VALUES // rows.shape[1]))
+    for start in range(0, rows.shape[0], size):
+        yield rows[start : start + size]
 
 
 def clipped(rows: Integers, radius: int) -> Integers:
-    """Rows moved into the ball of `radius`, in integers."""
-    rows = np.ascontiguousarray(rows)
-    _kernels.shrink_rows(rows, radius)
-    return rows
+    """Points moved into the ball of `radius`, in integers, as `_kernels.shrink_row` moves a row."""
+    squares = (rows * rows).sum(axis=1, keepdims=True)
+    divisors = np.sqrt(squares.astype(np.float64)).astype(np.int64) + 2
+    return np.where(squares > radius * radius, np.sign(rows) * (np.abs(rows) * radius // divisors), rows)
 
 
 def whole_steps(points: Floats, radius: int) -> Integers:

@@ -69,7 +69,7 @@ class LeafTotals(Question):
         for block in blocks(rows):
             inside = leaves.frame.centred(block) if leaves.is_projected else leaves.cells.clamped(leaves.frame.measured(block))
             codes = leaves.cells.find(leaves.frame.projected(inside) if leaves.is_projected else inside)
-            _kernels.add_rows(inside, codes, raw_counts, raw_sums)
+            _kernels.add_rows(inside.astype(np.int64), codes, raw_counts, raw_sums)
         return raw_counts, raw_sums
 
 

@@ -94,7 +94,7 @@ class CellSums(Question):
         """Counts (cells,) and sums (cells, axes) of deviations from the anchors, in the order the cells were listed."""
         raw_counts, raw_sums = np.zeros(len(self.first), dtype=np.int64), np.zeros(self.anchors.shape, dtype=np.int64)
         for block in blocks(rows):
-            inside = self.cells.clamped(self.frame.measured(block))
+            inside = self.cells.clamped(self.frame.measured(block).astype(np.int64))
             codes = self.cells.find(inside)
             _kernels.add_deviations(inside, codes, self.first, self.last, self.anchors, raw_counts, raw_sums)
         back = np.argsort(self.listed)

@@ -23,9 +23,10 @@ class L1Ball(Ball):
         super().__init__(center, radius, bits)
         self.l1_sensitivity = self.l2_sensitivity = self.top
 
-    def _codes(self, away: Floats) -> NDArray[Any]:
-        codes = np.trunc(away * (self.shrinkage(away)[:, None] * (self.top / self.radius))).astype(np.int64)
-        return self._inside(codes, np.abs(codes).sum(axis=1, keepdims=True))
+    def _write(self, rows: Floats, codes: Any) -> None:
+        away = self.away(rows)
+        cut = np.trunc(away * (self.shrinkage(away)[:, None] * (self.top / self.radius))).astype(np.int64)
+        codes[:] = self._inside(cut, np.abs(cut).sum(axis=1, keepdims=True))
 
     def _sparse_codes(self, values: Floats, owner: NDArray[np.int64], rows: Any) -> NDArray[Any]:
         raise InvalidValue("an L1 ball takes dense rows: it is for a reproduction. Pass rows.toarray().")

@@ -12,7 +12,8 @@ from numba import njit
 def lloyd(points: Any, weights: Any, centers: Any, steps: int, still: float) -> float:
     """At most `steps` Lloyd steps on `centers`, in place, until they move by less than `still`, squared; returns the cost.
 
-    A centre without points moves to the one that costs most. Inner loops run along the centres, so that they vectorise.
+    A centre without points moves to the one that costs most. Inner loops run along the centres, so that they vectorise; there are
+    no arrays as terms, which take long to compile.
     """
     n_points, n_columns = points.shape
     k = centers.shape[0]
@@ -40,13 +41,21 @@ def lloyd(points: Any, weights: Any, centers: Any, steps: int, still: float) -> 
             for j in range(n_columns):
                 sums[near, j] += weights[i] * points[i, j]
         if step == steps:  # one round more than steps, for the cost
-            return float(costs.sum())
+            total = 0.0
+            for i in range(n_points):
+                total += costs[i]
+            return total
         for c in range(k):
-            far = np.argmax(costs)
-            if mass[c] == 0.0 and costs[far] > 0.0:
-                mass[owner[far]] -= weights[far]
-                sums[owner[far]] -= weights[far] * points[far]
-                mass[c], sums[c], costs[far] = weights[far], weights[far] * points[far], 0.0
+            if mass[c] == 0.0:
+                far = 0
+                for i in range(1, n_points):
+                    far = i if costs[i] > costs[far] else far
+                if costs[far] > 0.0:
+                    mass[owner[far]] -= weights[far]
+                    mass[c], costs[far] = weights[far], 0.0
+                    for j in range(n_columns):
+                        sums[owner[far], j] -= weights[far] * points[far, j]
+                        sums[c, j] = weights[far] * points[far, j]
         moved = 0.0
         for c in range(k):
             if mass[c] > 0.0:

@@ -14,7 +14,7 @@ from kveil.kernel.grid import check_products, check_sums
 from kveil.kernel.loss import PrivacyUnit
 
 IntArrays = tuple[NDArray[np.int64], ...]
-Kernel = Callable[[Any, Any], tuple[NDArray[Any], ...]]
+Kernel = Callable[..., tuple[NDArray[Any], ...]]
 Combine = Callable[[Any, Any], Any]
 
 add: Combine = np.add  # or any other module-level function of two arrays that minds neither order nor grouping
@@ -42,7 +42,8 @@ class Source(Protocol):
     what it returns. A merge that minds neither order nor grouping (integers by sum, least or greatest; histograms by code)
     gives one answer however the rows are divided.
     `raw_blocks` is for whoever holds the rows and asks about them (predict); never for a private path.
-    A kernel is a pure module-level function: after a failure it may run twice, and its result counts once.
+    A kernel is a pure module-level function: after a failure it may run twice, and its result counts once. One with
+    `takes_page` may be handed a third argument, a `cache.Page` about the block, and must do without as well.
     """
 
     names: tuple[str, ...] | None

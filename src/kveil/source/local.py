@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from threading import Lock
 from typing import Any
@@ -23,7 +24,7 @@ from kveil.source.base import (
     merge,
     no_codes,
 )  # fmt: skip
-from kveil.source.cache import Cache, Filling
+from kveil.source.cache import Cache, Filling, Notes, Numbered
 from kveil.source.guard import each_quietly, quietly
 from kveil.source.options import Options
 from kveil.source.people import Fingerprints, kept_rows, row_hashes, sparse_row_hashes
@@ -40,7 +41,7 @@ class LocalSource:
         self.blocks, self.missing = blocks, options.missing
         self._reader = reader
         self._block_rows = options.block_rows(reader.width)
-        self._cache = Cache(options.memory // 2)
+        self._cache = Cache(options.memory // 2, of_notes=options.memory // 8)
         self._bounding = Lock()
 
     def __repr__(self) -> str:
@@ -57,14 +58,15 @@ class LocalSource:
     def map_reduce(self, kernel: Kernel, state: Any, *, grid: Encoding, combine: Combine = add) -> IntArrays:
         """`kernel(block, state)` for every block of codes on the grid, merged by `combine`."""
         self.check(grid)
-        blocks = self._cache.blocks(grid)
+        blocks, notes = self._cache.blocks(grid), self._cache.notes(grid)
+        answer = _Answer(kernel, state, combine, notes)
         if blocks is not None:
-            results = run(partial(_summarise, kernel, state, combine), blocks)
+            results = run(answer, blocks)
         else:
             filling = self._cache.begin(grid)
             kept: Sequence[Any] = self._kept or [None] * len(self._parts)
-            parts = list(zip(self._parts, kept, strict=True))
-            results = run(lambda todo: _summarise(kernel, state, combine, self._encoded(todo, grid, filling)), parts)
+            parts = list(enumerate(zip(self._parts, kept, strict=True)))
+            results = run(lambda todo: answer(self._encoded(todo, grid, filling)), parts)
             self._cache.finish(grid, filling)
         total = None
         for result in results:
@@ -106,23 +108,37 @@ class LocalSource:
         masks = iter(quietly(partial(kept_rows, pieces_in_order, self.unit.max_rows_per_person)))
         return [np.concatenate([np.empty(0, dtype=np.bool_), *(next(masks) for _ in pieces)]) for pieces in in_order]
 
-    def _encoded(self, parts: Iterator[Any], grid: Encoding, filling: Filling) -> Iterator[Any]:
-        for part, kept in parts:
+    def _encoded(self, parts: Iterator[Any], grid: Encoding, filling: Filling) -> Iterator[Numbered]:
+        for number, (part, kept) in parts:
             done = 0
             for block in each_quietly(self._reader.blocks(part, self._block_rows, False)):
-                n_rows = block.values.shape[0]
-                values = block.values if kept is None else block.values[kept[done : done + n_rows]]
+                start, n_rows = done, block.values.shape[0]
+                values = block.values if kept is None else block.values[kept[start : start + n_rows]]
                 done += n_rows
                 if values.shape[0]:
                     codes = quietly(partial(encode, grid, values))
-                    filling.add(codes)
-                    yield codes
+                    filling.add((number, start), codes)
+                    yield (number, start), codes
 
 
-def _summarise(kernel: Kernel, state: Any, combine: Combine, blocks: Iterator[Any]) -> IntArrays | None:
-    """The merged results of the blocks one thread took; None if it took none."""
-    total = None
-    with np.errstate(all="ignore"):  # what rows hold never raises or warns, whatever this process has set
-        for block in blocks:  # encoded here, too
-            total = merge(total, kernel(block, state), combine)
-    return total
+@dataclass(frozen=True)
+class _Answer:
+    """What a pass makes of the blocks that one thread took."""
+
+    kernel: Kernel
+    state: Any
+    combine: Combine
+    notes: Notes
+
+    def __call__(self, blocks: Iterator[Numbered]) -> IntArrays | None:
+        """The merged results; None if it took none."""
+        total = None
+        with np.errstate(all="ignore"):  # what rows hold never raises or warns, whatever this process has set
+            for number, block in blocks:  # encoded here, too
+                total = merge(total, self._of(number, block), self.combine)
+        return total
+
+    def _of(self, number: Hashable, block: Any) -> tuple[NDArray[Any], ...]:
+        if getattr(self.kernel, "takes_page", False):
+            return self.kernel(block, self.state, self.notes.page(number))
+        return self.kernel(block, self.state)

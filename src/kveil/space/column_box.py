@@ -29,11 +29,9 @@ class ColumnBox(Box):
     def fills(self) -> bool:
         return self.fill is not None
 
-    def away(self, rows: ArrayLike) -> Floats:
-        if self.fill is None:
-            return super().away(rows)
-        cells = np.array(rows, dtype=np.float64, order="C")
-        return super().away(np.where(np.isfinite(cells), cells, self.fill))
+    def cells(self, rows: ArrayLike) -> Floats:
+        cells = super().cells(rows)
+        return cells if self.fill is None else np.where(np.isfinite(cells), cells, self.fill)
 
 
 def box_like(domain: Box, lower: Floats, upper: Floats, fill: Floats | None = None) -> Box:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -42,6 +43,10 @@ class Centers:
         ratio = ratio_of(domain, scaling)
         return cls(_measured(domain.encode(centers).astype(np.float64), ratio), ratio)
 
+    @cached_property
+    def squares(self) -> Floats:
+        return np.asarray((self.codes * self.codes).sum(axis=1))
+
 
 def units(domain: Domain, scaling: Scaling) -> Floats:
     """What 1 of the distance is in every column, in the units of the data: 1 of them, or with scaling half the width of the
@@ -63,9 +68,8 @@ def ratio_of(domain: Domain, scaling: Scaling) -> Floats | None:
 def assign(rows: Any, centers: Centers) -> NDArray[np.int32]:
     """The nearest centre of every encoded row, dense or CSR; ties to the lowest index."""
     owner = np.empty(rows.shape[0], dtype=np.int32)
-    squares = _squares(centers.codes)
     for part, block in _blocks(rows, centers):
-        _kernels.closest(_products(block, centers), squares, owner[part])
+        _kernels.closest(_products(block, centers), centers.squares, owner[part])
     return owner
 
 
@@ -75,9 +79,8 @@ def nearest(rows: Any, centers: Centers) -> tuple[NDArray[np.int32], NDArray[np.
     Distances are integers in squared steps; with one centre the second is the largest int64.
     """
     owner, first, second = np.empty(rows.shape[0], dtype=np.int32), np.empty(rows.shape[0]), np.empty(rows.shape[0])
-    squares = _squares(centers.codes)
     for part, block in _blocks(rows, centers):
-        _kernels.two_closest(_products(block, centers), squares, owner[part], first[part], second[part])
+        _kernels.two_closest(_products(block, centers), centers.squares, owner[part], first[part], second[part])
         own = np.asarray((block.multiply(block) if hasattr(block, "multiply") else block * block).sum(axis=1)).ravel()
         first[part] += own
         second[part] += own
@@ -123,12 +126,11 @@ def evenly(domain: Domain, n_points: int, rng: np.random.Generator) -> Floats:
 def _blocks(rows: Any, centers: Centers) -> Iterator[tuple[slice, Any]]:
     for start in range(0, rows.shape[0], BLOCK):
         part = slice(start, min(start + BLOCK, rows.shape[0]))
-        block = rows[part].astype(np.float64)
-        if hasattr(block, "indices"):
-            ratio = None if centers.ratio is None else centers.ratio[block.indices]
-            block.data = _measured(block.data, ratio)
+        if hasattr(rows, "indices"):
+            block = rows[part].astype(np.float64)
+            block.data = _measured(block.data, None if centers.ratio is None else centers.ratio[block.indices])
         else:
-            block = _measured(block, centers.ratio)
+            block = _measured(rows[part].astype(np.float64, copy=False), centers.ratio)
         yield part, block
 
 
@@ -141,7 +143,3 @@ def _products(block: Any, centers: Centers) -> Floats:
     if hasattr(block, "indices"):
         return np.ascontiguousarray((block @ centers.codes.T).T)
     return np.asarray(centers.codes @ block.T)
-
-
-def _squares(codes: Floats) -> Floats:
-    return np.asarray((codes * codes).sum(axis=1))

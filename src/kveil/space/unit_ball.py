@@ -36,8 +36,8 @@ class UnitBall(Ball):
         """Stored values of a CSR matrix whose rows are made unit."""
         return self._unit(*self._sparse_away(rows), rows.shape[0])
 
-    def _codes(self, away: Floats) -> NDArray[Any]:
-        return self._whole(self.pulled(away) * self.top)
+    def _write(self, rows: Floats, codes: Any) -> None:
+        self._write_scaled(self.pulled(self.away(rows)), codes)
 
     def _sparse_codes(self, values: Floats, owner: NDArray[np.int64], rows: Any) -> NDArray[Any]:
         return self._sparse_whole(self._unit(values, owner, rows.shape[0]) * self.top, owner, rows.shape[0])

@@ -46,7 +46,7 @@ def grow(ground: Ground, frame: Frame, half: Floats, bits: list[int], share: flo
     found: list[tuple[Floats, Floats, Floats]] = []  # middles, half-widths and weights of leaves
     depth, deviation = 0, 0.0
     for s in bits:
-        stage = Stage(frame, size, order[: depth + s], kept, s)
+        stage = Stage(frame, size, order[: depth + s], kept, s, planned=order)
         ((counts, deviation),) = ground.desk.ask(stage, share)  # public, charged
         is_kept = shows_rows(counts, deviation, is_pure=ground.desk.kind == "pure", is_only=len(bits) == 1)
         childless = ~is_kept.reshape(len(kept), -1).any(axis=1)

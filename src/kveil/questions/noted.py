@@ -1,0 +1,56 @@
+"""What one question finds out about the rows of a block and the next one needs again: labels, cells. Secret, and kept on a page.
+
+A note is found by all that it was made of: the frame, by identity, and the bytes of released arrays. So it is what would be
+computed anew, and answers do not depend on whether it was there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kveil.arrays import Integers
+from kveil.partition._cell_kernels import find_cells
+from kveil.questions.base import Page
+from kveil.questions.frame import Frame, blocks
+from kveil.space.euclidean import Centers, assign
+
+
+class Labels:
+    """The nearest centre of every row, a few rows after the other: noted before, or found now and kept in the end."""
+
+    def __init__(self, frame: Frame, by: str, centers: Centers, page: Page) -> None:
+        self._centers, self._page = centers, page
+        ratio = None if centers.ratio is None else centers.ratio.tobytes()
+        self._key = (frame, by, centers.codes.tobytes(), ratio)
+        self._noted, self._found, self._done = page.find(self._key), list[Any](), 0
+
+    def of(self, seen: Any) -> Any:
+        """Labels (rows,) of the next rows, as the frame sees them."""
+        start, self._done = self._done, self._done + seen.shape[0]
+        if self._noted is not None:
+            return self._noted[start : self._done].astype(np.int32)
+        owner = assign(seen, self._centers)
+        self._found.append(owner)
+        return owner
+
+    def keep(self) -> None:
+        """For a question that another one about the same centres may follow."""
+        if self._noted is None and self._found:
+            self._page.keep(self._key, np.concatenate(self._found).astype(np.min_scalar_type(len(self._centers.codes))))
+
+
+def cells_noted(rows: Any, frame: Frame, half: Integers, order: Integers, page: Page) -> Any:
+    """The cell of every row by halvings of the axes in `order`, noted before or found now."""
+    key = (frame, half.tobytes(), order.tobytes())
+    noted = page.find(key)
+    if noted is not None:
+        return noted.astype(np.int64)
+    depth, codes, done = np.bincount(order, minlength=len(half)).astype(np.int64), np.empty(rows.shape[0], dtype=np.int64), 0
+    for block in blocks(rows):
+        seen = frame.projected(frame.centred(block))
+        find_cells(seen, half, depth, order, codes[done : done + len(seen)])
+        done += len(seen)
+    page.keep(key, codes.astype(np.min_scalar_type(2 ** len(order) - 1)))
+    return codes

@@ -1,0 +1,101 @@
+"""What is noted of a block's rows spares work, and changes no answer."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from question_examples import MAKERS, examples, table
+
+import kveil
+from kveil import PrivateKMeans
+from kveil.partition.midpoints import halving_order
+from kveil.questions import noted
+from kveil.questions.base import Paged
+from kveil.questions.cells import Lengths, Residuals, Stage
+from kveil.questions.frame import Frame
+from kveil.source.cache import Notes
+from kveil.space.euclidean import Centers
+from kveil.testing import scripted
+
+RNG = np.random.default_rng(5)
+ROWS = RNG.integers(-1000, 1000, (300, 4)).astype(np.int32)
+CENTERS = RNG.integers(-1000, 1000, (7, 4))
+FRAME = Frame(None, np.array([3, -5, 0, 8]), 1500)
+
+
+def same(one, other):
+    return [(a.shape, a.tobytes()) for a in one] == [(a.shape, a.tobytes()) for a in other]
+
+
+def lengths(frame=FRAME, centers=CENTERS):
+    return Lengths.binned(frame, 2000, Centers(centers.astype(np.float64), None))
+
+
+def residuals(frame=FRAME, centers=CENTERS):
+    return Residuals.about(frame, centers, np.full(len(centers), 400))
+
+
+def after(first, question):
+    """The answer to a question about a block that another was asked about before."""
+    page = Notes(10**6).page(0)
+    first.raw(ROWS, page)
+    return question.raw(ROWS, page)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in MAKERS if hasattr(kind, "takes_page")], ids=lambda kind: kind.__name__)
+def test_a_question_has_one_answer_whatever_its_page_holds(kind):
+    """Every example on every ground, after itself and after all the examples before it."""
+    for made, rng in examples(kind):
+        assert isinstance(made.question, Paged)
+        rows, page = table(rng, made.ground, 5), Notes(10**6).page(0)
+        plain = made.raw(rows)
+        assert all(same(made.question.raw(rows, page), plain) for _ in range(2))
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        lengths(centers=CENTERS[::-1].copy()),
+        lengths(frame=Frame(np.array([1.0, 0.1, 0.5, 0.2]), FRAME.middle, 1500)),
+        lengths(frame=replace(FRAME)),
+    ],
+    ids=["other centres", "another frame", "an equal frame"],
+)
+def test_labels_of_anything_else_are_not_used(first):
+    assert same(after(first, residuals()), residuals().raw(ROWS))
+
+
+def test_labels_are_found_once_for_distances_and_sums(monkeypatch):
+    labelled, plain = [], noted.assign
+    expected = residuals().raw(ROWS)
+    monkeypatch.setattr(noted, "assign", lambda seen, centers: labelled.append(len(seen)) or plain(seen, centers))
+    assert same(after(lengths(), residuals()), expected)
+    assert sum(labelled) == len(ROWS)
+
+
+def test_cells_are_found_once_for_all_stages(monkeypatch):
+    half = np.array([1000, 900, 800, 700])
+    order, kept = halving_order(half, 9), np.array([0, 3, 5])
+    first, later = (Stage(FRAME, half, order[:n], cells, bits, order) for n, cells, bits in ((4, kept[:1], 4), (9, kept, 6)))
+    alone = [replace(stage, planned=None).raw(ROWS) for stage in (first, later)]
+    found, plain = [], noted.find_cells
+    monkeypatch.setattr(noted, "find_cells", lambda seen, *rest: found.append(len(seen)) or plain(seen, *rest))
+    assert same(after(first, later), alone[1])
+    assert sum(found) == len(ROWS)
+    assert same(first.raw(ROWS), alone[0])
+
+
+def test_a_stage_refuses_a_plan_that_goes_another_way():
+    with pytest.raises(AssertionError, match="begins with this stage's halvings"):
+        Stage(FRAME, np.full(4, 100), np.array([0, 1, 2]), np.zeros(1, dtype=np.int64), 3, np.array([1, 0, 2, 3]))
+
+
+def test_a_fit_that_keeps_blocks_and_one_that_keeps_nothing_are_the_same():
+    """With the least memory neither codes nor notes of all blocks are kept."""
+    rows = RNG.uniform(-0.6, 0.6, (3, 20))[RNG.integers(0, 3, 30_000)] + 0.05 * RNG.standard_normal((30_000, 20))
+    found = []
+    for memory in ("256MB", "1MiB"):
+        with scripted(2):
+            model = PrivateKMeans(3, bounds=(-1, 1), delta=1e-6, random_state=0).fit(kveil.read(rows, memory=memory))
+        found.append(model.cluster_centers_.tobytes())
+    assert found[0] == found[1]
