@@ -64,12 +64,12 @@ class Told:
         return Noisy(self.counts, 1.0), Noisy(self.sums, self.noise)
 
 
-@pytest.mark.parametrize(("is_last", "times"), [(True, 1.0), (False, 1.5)])
-def test_a_step_goes_half_as_far_again_unless_it_is_the_last(is_last, times):
+@pytest.mark.parametrize(("is_plain", "times"), [(True, 1.0), (False, 1.5)])
+def test_a_step_goes_half_as_far_again_unless_it_is_plain(is_plain, times):
     frame = Frame(None, np.zeros(4, dtype=np.int64), 1000)
     placed = Placed(np.zeros((2, 4)), np.ones(2), np.ones(2))
     desk = Told([100, 100], [[1000, 0, 0, 0], [0, 500, 0, 0]], 0.0)
-    after, how = step(desk, frame, placed, np.array([50.0, 80.5]), 1, 1, is_last=is_last)
+    after, how = step(desk, frame, placed, np.array([50.0, 80.5]), 1, 1, is_plain=is_plain)
     assert after.centers == pytest.approx(times * np.array([[10, 0, 0, 0], [0, 5, 0, 0]]))
     assert how.moves == pytest.approx(after.centers)
     assert desk.radii.tolist() == [50, 81]
@@ -78,7 +78,7 @@ def test_a_step_goes_half_as_far_again_unless_it_is_the_last(is_last, times):
 def test_a_move_that_is_mostly_noise_goes_hardly_further():
     frame = Frame(None, np.zeros(4, dtype=np.int64), 1000)
     placed = Placed(np.zeros((1, 4)), np.ones(1), np.ones(1))
-    moved = [step(Told([100], [[1000, 0, 0, 0]], 100 * 9.9 / 50), frame, placed, 50.0, 1, 1, is_last=last)[1].moves
+    moved = [step(Told([100], [[1000, 0, 0, 0]], 100 * 9.9 / 50), frame, placed, 50.0, 1, 1, is_plain=last)[1].moves
              for last in (True, False)]  # fmt: skip
     assert np.linalg.norm(moved[1]) < 1.01 * np.linalg.norm(moved[0])
 

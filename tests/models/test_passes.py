@@ -8,7 +8,7 @@ import kveil
 from kveil import PrivateKMeans
 from kveil.source.local import LocalSource
 from kveil.testing import scripted
-from kveil.tuning import Candidates
+from kveil.tuning import Candidates, Tree
 
 
 def passes(monkeypatch, X, **parameters) -> int:
@@ -26,10 +26,13 @@ def passes(monkeypatch, X, **parameters) -> int:
     ("d", "parameters", "expected"),
     [
         (2, {}, 4),
-        (6, {"delta": 1e-6}, 11),
-        (6, {}, 9),
-        (30, {"delta": 1e-6, "epsilon": 4.0}, 15),
-        (30, {"epsilon": 8.0}, 9),
+        (6, {"delta": 1e-6}, 23),
+        (6, {"delta": 1e-6, "tuning": Tree(steps=2)}, 11),
+        (6, {"epsilon": 8.0}, 22),
+        (6, {"tuning": Tree(steps=2)}, 10),
+        (30, {"delta": 1e-6, "epsilon": 4.0}, 23),
+        (30, {"delta": 1e-6, "tuning": Tree(steps=1)}, 9),
+        (30, {"epsilon": 8.0}, 22),
         (2, {"method": "grid"}, 2),
         (6, {"method": "lloyd"}, 5),
         (6, {"method": "mean"}, 1),

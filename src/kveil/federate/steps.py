@@ -16,7 +16,7 @@ from kveil.federate.layout import Layout
 from kveil.federate.plan import Round, RunPlan
 from kveil.federate.promise import law_of
 from kveil.federate.questions import Message, split
-from kveil.methods.steps import balanced_radius, binned, step
+from kveil.methods.steps import N_PLAIN, balanced_radius, binned, step
 from kveil.questions.cells import Lengths
 from kveil.questions.frame import whole_steps
 from kveil.solve.placed import Placed
@@ -63,7 +63,7 @@ class Steps(ABC):
         """After all steps of the plan."""
         rounds = list(zip(self.parts("spread"), self.parts("stats"), strict=True))
         for number, (of_spread, of_stats) in enumerate(rounds):
-            outcome = self._step(outcome, of_spread, of_stats, is_last=self.is_low or number == len(rounds) - 1)
+            outcome = self._step(outcome, of_spread, of_stats, is_plain=self.is_low or number >= len(rounds) - N_PLAIN)
         return outcome
 
     def asked(self, kind: str, question: Message) -> tuple[list[Floats], int]:
@@ -86,12 +86,12 @@ class Steps(ABC):
     def is_low(self) -> bool:
         return self.layout.frame.middle.size <= 3
 
-    def _step(self, before: Placed, of_spread: Round, of_stats: Round, *, is_last: bool) -> Placed:
+    def _step(self, before: Placed, of_spread: Round, of_stats: Round, *, is_plain: bool) -> Placed:
         """A relative step, as a curator takes it; the radius is all of the domain without noise."""
         frame, radius = self.layout.frame, 2.0 * self.reach
         if self.law is not None:
             radius = self._radius(self.law, before, of_spread.budget, split(of_stats)[1])
-        return step(self.desk, frame, before, radius, *split(of_stats), least=STANDS_OUT, is_last=is_last)[0]
+        return step(self.desk, frame, before, radius, *split(of_stats), least=STANDS_OUT, is_plain=is_plain)[0]
 
     def _radius(self, law: Law, before: Placed, of_spread: Fraction, of_sums: Fraction) -> float:
         """The clip radius of a step, in steps of the grid, from the distances that its first round asks for."""

@@ -25,7 +25,7 @@ from kveil.solve.synopsis import Distances, Step, Synopsis, of_steps
 from kveil.space.euclidean import Centers
 
 MOST_STEPS, STEADY = 8, 0.03  # noise in an average centre, over the clip radius, for a step more
-FURTHER = 0.5  # how much further than the mean a step goes that is not the last
+FURTHER, N_PLAIN = 0.5, 2  # how much further than the mean steps go; and how many last ones do not, to average their noise
 STANDS_OUT = 15.0  # deviations of its rows, for a centre to have a radius of its own
 NO_SIGNAL = "too little budget for so many centres: all are one private mean. Use delta > 0, a smaller domain or fewer centres."
 
@@ -97,12 +97,12 @@ def means(counts: Noisy, sums: Noisy, radii: Any, *, least: float = 2.0, squared
 
 def step(
     desk: Desk, frame: Frame, placed: Placed, radii: Any, of_counts: Any, of_sums: Any, *, least: float = 2.0,
-    squared_errors: Floats | None = None, is_last: bool = True,
+    squared_errors: Floats | None = None, is_plain: bool = True,
 ) -> tuple[Placed, Taken]:  # fmt: skip
     """A Lloyd step on residuals about released centres, clipped to a radius, or each to one of its own. A centre whose count is
     weak stays.
 
-    is_last: others go up to half as far again as the mean says, by how far it stands out from its noise: where labels change
+    is_plain: others go up to half as far again as the mean says, by how far it stands out from its noise: where labels change
     slowly, that saves steps. With labels as they are, up to twice as far costs no more than staying.
     """
     codes = whole_steps(placed.centers, frame.radius)
@@ -110,7 +110,7 @@ def step(
     counts, sums = desk.ask(Residuals.about(frame, codes, clipped_to), of_counts, of_sums)  # public, charged
     found = means(counts, sums, clipped_to, least=least, squared_errors=squared_errors)
     before, moves = codes.astype(np.float64), np.where(found.is_weak[:, None], 0.0, found.moves)
-    if not is_last:
+    if not is_plain:
         squares = (moves**2).sum(axis=1)
         moves = moves * (1 + FURTHER * squares / np.maximum(squares + found.errors**2, TINY))[:, None]
     after = Placed(
@@ -155,8 +155,8 @@ def relative_steps(
             radii, bins = distance(ground, ground.whole, MIDMOST, of_radius, radii, near)
         else:
             radii, bins = _radii(ground, near, of_radius, shares[1], radii, n)
-        is_last = is_low or number == n_steps - 1
-        placed, how = step(desk, ground.whole, placed, radii, *shares, squared_errors=squared_errors, is_last=is_last)
+        is_plain = is_low or number >= n_steps - N_PLAIN
+        placed, how = step(desk, ground.whole, placed, radii, *shares, squared_errors=squared_errors, is_plain=is_plain)
         taken.append(noted(ground, placed, how, bins))
         squared_errors = None
     return placed, tuple(taken)
