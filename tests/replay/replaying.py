@@ -31,7 +31,7 @@ from moving import Draw, Spied, moved
 from kveil.kernel import exact, gate, ledger
 from kveil.kernel.loss import Measurement
 from kveil.progress import listen
-from kveil.release import document
+from kveil.release import release
 from kveil.testing import ScriptedEntropy
 
 Act = Callable[[Any], Mapping[str, Any]]  # runs on a table and returns, by name, everything that leaves
@@ -227,7 +227,7 @@ def _pin_names(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ledger, "os", Os(name))
     patch.setattr(secrets, "token_bytes", name)
     patch.setattr(secrets, "token_hex", lambda n=None: name(n).hex())
-    patch.setattr(document, "datetime", Today)
+    patch.setattr(release, "datetime", Today)
 
 
 class Os:
