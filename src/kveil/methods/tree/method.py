@@ -41,7 +41,7 @@ from kveil.tuning import Tree as TreeTuning
 
 MOST_PCA_COLUMNS, MOST_SEEN_COLUMNS = 1000, 16  # of principal axes; up to the second the tree sees all columns, with delta > 0
 MOST_STEPS = 100
-OF_RECOVERY = 0.2  # of what the tree leaves, for means of clusters that were found in a projection; the rest is for steps
+OF_RECOVERY = 1 / 3  # of what the tree leaves, for means of clusters that were found in a projection; the rest is for steps
 LEAST_UNITS, WIDEST = 2**14, 2.0**49  # of a ledger's units, so that shares are not lost in rounding; of a deviation, in steps
 
 
