@@ -22,8 +22,8 @@ def with_a_small_one():
     return np.vstack([three(), 7.0 + 0.03 * np.random.default_rng(1).standard_normal((150, 2))])
 
 
-def fitted(rows, half, k=3, **options):
-    with scripted(3):
+def fitted(rows, half, k=3, seed=3, **options):
+    with scripted(seed):
         return PrivateKMeans(k, bounds=(-half, half), random_state=0, **({"epsilon": 1.0} | options)).fit(rows)
 
 
@@ -86,6 +86,15 @@ def test_a_verdict_weighs_the_width_of_a_cell_by_its_rows():
     half[0] = 1.0
     parts = {name: getattr(synopsis, name)[order] for name in ("points", "counts", "kept")}
     assert replace(release, synopsis=replace(synopsis, half=half, **parts)).verdict().explained > 0.95
+
+
+def test_few_rows_in_wide_clusters_beside_crowds_are_not_taken_for_noise():
+    """Three crowds in tight clusters make the mean cost small; errors of five wide ones are small beside their own rows."""
+    rng = np.random.default_rng(5)
+    crowds = np.repeat([[-0.7, -0.3], [-0.64, -0.24], [-0.58, -0.3]], 2000, axis=0)
+    wide = np.repeat([[-0.12, -0.2], [-0.12, -0.4], [0.08, -0.2], [0.08, -0.4], [-0.02, -0.3]], 100, axis=0)
+    rows = np.vstack([crowds + 0.006 * rng.standard_normal((6000, 2)), wide + 0.02 * rng.standard_normal((500, 2))])
+    assert fitted(rows, 1, k=8, seed=1).release_.verdict().word != "noise"
 
 
 @pytest.mark.parametrize("log", [3.0, 8.0])

@@ -179,7 +179,8 @@ def _judged(release: Release, noise: _Noise, cost: Cost | None, step: Step | Non
         if _measures(release, step):
             return "noise", (f"No distance of rows to the centres stands out from the noise. {CURE}",)
         return _by_errors_alone(apart)
-    half, most = np.quantile(noise.errors**2 / cost.value, (0.5, 0.75))
+    half = float(np.median(noise.errors**2 / _spreads(release, cost, noise.widths)))
+    most = float(np.quantile(noise.errors**2 / cost.value, 0.75))
     if half > MUCH:
         return "noise", (f"Noise in half of the centres is at least {_times(half)} the spread of their rows. {CURE}",)
     if release.method["used"] == "candidates":
@@ -288,6 +289,20 @@ def _costs(release: Release, synopsis: Synopsis | None, step: Step | None, width
         Cost(float(counts @ away) / n + inside, synopsis.deviation * sqrt(float((away**2).sum())) / n)
         for away in (squares, about)
     )
+
+
+def _spreads(release: Release, cost: Cost, widths: Floats) -> Floats:
+    """(k,) the mean cost, or, where cells tell, that of a centre's own rows if it is larger: beside crowds in tight clusters, the
+    noise in a wide one with few rows would pass for noise alone. "good" is asked of the mean cost, which is stricter."""
+    synopsis, k = release.synopsis, len(release.centers)
+    if not _has_cells(release) or not isinstance(synopsis, Synopsis):
+        return np.full(k, cost.value)
+    points, counts = synopsis.points[synopsis.kept] / widths, synopsis.counts[synopsis.kept]
+    apart = [cdist(block, release.centers / widths, "sqeuclidean") for block in _blocks(points)]
+    owner, away = (np.concatenate([part(block, axis=1) for block in apart]) for part in (np.argmin, np.min))
+    away = away + ((synopsis.half[synopsis.kept] / widths) ** 2).sum(axis=1) / 3
+    total, own = (np.bincount(owner, weights, minlength=k) for weights in (counts, counts * away))
+    return np.maximum(cost.value, np.where(total > 0, own / np.maximum(total, 1e-300), 0.0))
 
 
 def _blocks(points: Floats) -> list[Floats]:
