@@ -1,5 +1,10 @@
-"""The default fit against one scikit-learn fit on the same rows: CPU time, and memory beyond the table itself."""
+"""The default fit against one scikit-learn fit on the same rows, in turn: CPU and wall time, memory beyond the table, and how
+time grows with the number of rows.
 
+    python -m benchmarks tree_speed
+"""
+
+import math
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -7,12 +12,14 @@ from collections.abc import Iterator
 from benchmarks.bar import Bar
 from benchmarks.sets import SHARED
 
-# name, most times the CPU of KMeans(n_init=1)
-SHAPES = {"MNIST, k = 10": 1.0, "100 000 x 100, k = 16": 2.0, "1 000 000 x 20, k = 16": 2.0}
+SHAPES = ("MNIST, k = 10", "100 000 x 100, k = 16", "1 000 000 x 20, k = 16")
+MOST = 1.0  # times one KMeans(n_init=1)
 MOST_EXTRA = 200  # MB
+GROWTH, SIZES = 1.05, (1_000_000, 10_000_000)  # time is n**growth between these, 20 columns, k = 16; at the default memory
+REPEATS = 3
 
 # Each shape in a process of its own. VmHWM is set back before the fit, since a child inherits its parent's peak elsewhere.
-CHILD = """
+SETUP = """
 import sys, time, warnings
 import numpy as np
 from sklearn.cluster import KMeans
@@ -21,31 +28,63 @@ from benchmarks.sets import mnist
 from kveil import PrivateKMeans
 
 warnings.simplefilter("ignore")
-name, rng = sys.argv[1], np.random.default_rng(0)
-if name.startswith("MNIST"):
-    rows, k, domain = mnist()
-else:
-    n, d = (100_000, 100) if name.startswith("100 000 x") else (1_000_000, 20)
-    k, domain = 16, {"bounds": (-4, 4)}
-    rows = rng.uniform(-2, 2, (k, d))[rng.integers(0, k, n)] + 0.5 * rng.standard_normal((n, d))
-PrivateKMeans(k, delta=1e-6, **domain).fit(rows[:2000])  # compiles
+rng = np.random.default_rng(0)
 
-memory.reset()
-before, start = memory.now(), time.process_time()
-PrivateKMeans(k, delta=1e-6, **domain).fit(rows)
-mine, extra = time.process_time() - start, memory.peak() - before
-start = time.process_time()
-KMeans(k, n_init=1, random_state=0).fit(rows)
-print(mine, time.process_time() - start, extra)
+def made(n, d, k=16):
+    rows, places = np.empty((n, d)), rng.uniform(-2, 2, (k, d))
+    for start in range(0, n, 2**18):
+        part = rows[start : start + 2**18]
+        part[:] = places[rng.integers(0, k, len(part))] + 0.5 * rng.standard_normal(part.shape)
+    return rows, k, {"bounds": (-4, 4)}
+
+def took(action):
+    cpu, wall = time.process_time(), time.perf_counter()
+    action()
+    return time.process_time() - cpu, time.perf_counter() - wall
+"""
+BESIDE = """
+name, repeats = sys.argv[1], int(sys.argv[2])
+n, d = (100_000, 100) if name.startswith("100 000 x") else (1_000_000, 20)
+rows, k, domain = mnist() if name.startswith("MNIST") else made(n, d)
+PrivateKMeans(k, delta=1e-6, **domain).fit(rows[:2000])  # compiles
+for seed in range(repeats):
+    memory.reset()
+    before = memory.now()
+    mine = took(lambda: PrivateKMeans(k, delta=1e-6, **domain).fit(rows))
+    extra = memory.peak() - before
+    print(*mine, *took(lambda: KMeans(k, n_init=1, random_state=seed).fit(rows)), extra)
+"""
+GROW = """
+sizes = [int(size) for size in sys.argv[1:]]
+rows, k, domain = made(max(sizes), 20)
+PrivateKMeans(k, delta=1e-6, **domain).fit(rows[:2000])  # compiles
+for size in sizes:
+    memory.reset()
+    before = memory.now()
+    cpu, _ = took(lambda: PrivateKMeans(k, delta=1e-6, **domain).fit(rows[:size]))
+    print(cpu, memory.peak() - before)
 """
 
 
+def lines(code: str, *arguments: object) -> list[list[float]]:
+    """The numbers that a child prints, line by line."""
+    child = subprocess.run([sys.executable, "-c", SETUP + code, *map(str, arguments)], capture_output=True, text=True, check=True)
+    return [[float(number) for number in line.split()] for line in child.stdout.splitlines()]
+
+
 def run() -> Iterator[Bar]:
-    for name, limit in SHAPES.items():
+    for name in SHAPES:
         if name.startswith("MNIST") and not SHARED.is_dir():
             print(f"{name}: not run, ../shared/data is not here")
             continue
-        runs = [subprocess.run([sys.executable, "-c", CHILD, name], capture_output=True, text=True, check=True) for _ in range(3)]
-        mine, theirs, extra = (min(part) for part in zip(*(map(float, run.stdout.split()) for run in runs), strict=True))
-        yield Bar(f"default fit, {name}: CPU", mine / theirs, limit, " times", note=f"({mine:.1f} s against {theirs:.1f} s)")
+        cpu, wall, other_cpu, other_wall, extra = (min(part) for part in zip(*lines(BESIDE, name, REPEATS), strict=True))
+        yield Bar(f"default fit, {name}: CPU", cpu / other_cpu, MOST, " times", note=f"({cpu:.2f} s against {other_cpu:.2f} s)")
+        yield Bar(
+            f"default fit, {name}: wall", wall / other_wall, MOST, " times", note=f"({wall:.2f} s against {other_wall:.2f} s)"
+        )
         yield Bar(f"default fit, {name}: memory beyond the table", extra, MOST_EXTRA, " MB")
+    few, many = lines(GROW, *SIZES)
+    exponent = math.log(many[0] / few[0]) / math.log(SIZES[1] / SIZES[0])
+    note = f"({few[0]:.2f} s and {many[0]:.2f} s of CPU)"
+    yield Bar(f"default fit, {SIZES[0]:.0e} to {SIZES[1]:.0e} rows: exponent of growth", exponent, GROWTH, note=note)
+    yield Bar(f"default fit, {SIZES[1]:.0e} x 20: memory beyond the table", many[1], MOST_EXTRA, " MB")

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import pairwise_distances_argmin
 
 from kveil.arrays import Floats
 from kveil.solve.wkmeans import thorough_kmeans
@@ -56,6 +55,8 @@ class Histogram(NamedTuple):
 
     def _owned(self, centers: Floats) -> tuple[NDArray[np.int64], Floats, Floats]:
         """The nearest centre of every cell, and noisy rows and number of cells of each centre."""
+        from sklearn.metrics import pairwise_distances_argmin  # here, since loading it takes longer than most fits
+
         owner = np.asarray(pairwise_distances_argmin(self.points, centers), dtype=np.int64)
         rows = np.bincount(owner, self.counts, minlength=len(centers)).astype(np.float64)
         return owner, rows, np.bincount(owner, minlength=len(centers)).astype(np.float64)
