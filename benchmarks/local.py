@@ -13,7 +13,8 @@ import numpy as np
 from benchmarks.bar import Bar
 from benchmarks.sets import SHARED
 
-RUNS, REAL_RUNS = 12, 5
+RUNS, REAL_RUNS = 12, 12
+HARD, HARD_RUNS = (8, 10, 300_000), 40  # k, columns, people at epsilon 1: few enough for bad starts
 # k, columns, people: {epsilon: most times the cost without privacy, as a median of RUNS data sets}
 MEDIANS = {(8, 10, 1_000_000): {1.0: 1.35, 2.0: 1.10, 4.0: 1.04}, (16, 10, 1_000_000): {2.0: 1.30}, (4, 2, 100_000): {4.0: 1.03}}
 MOST_SECONDS, MOST_MEMORY = 60.0, 2048.0  # of a campaign of a million people, 20 columns; MB of the whole process
@@ -44,7 +45,14 @@ def run() -> Iterator[Bar]:
             yield Bar(f"k = {k}, D = {d}, n = {n}, epsilon {epsilon:g}: median of {RUNS}", np.median(some), limit, note=note)
     good = sum(_ratios(10, 20, 1_000_000, [4.0], seed)[0] <= 1.15 for seed in range(6))
     yield Bar("k = 10, D = 20, n = 1000000, epsilon 4: of 6 campaigns within 1.15", good, 5, at_least=True)
+    hard = np.array([_ratios(*HARD, [1.0], seed)[0] for seed in range(HARD_RUNS)])
+    told = f"median {np.median(hard):.3g}, forecast {_forecast(HARD[2], HARD[0], HARD[1], 1.0)}"
+    print(f"k = 8, D = 10, n = 300000, epsilon 1: {_mean(hard)}, mean of {HARD_RUNS}; {told}", flush=True)
     yield from _real()
+
+
+def _mean(some: np.ndarray) -> str:
+    return f"{some.mean():.3f} ± {some.std(ddof=1) / np.sqrt(len(some)):.3f}"
 
 
 def _ratios(k: int, d: int, n: int, epsilons: list[float], seed: int) -> list[float]:
@@ -82,8 +90,12 @@ REAL = {
 }
 
 
+PLACES = {"geo_uk_accidents": 1.25, "geo_world_cities": 1.35}  # wanted at epsilon 1, or a forecast as near as this:
+FORECAST_OFF = 0.1
+
+
 def _real() -> Iterator[Bar]:
-    """Medians of REAL_RUNS campaigns, printed beside the forecast; the bar is only that nothing does harm at epsilon 4."""
+    """Means of REAL_RUNS campaigns beside the forecast. Nothing does harm at epsilon 4, and places are as good as is foretold."""
     if not SHARED.is_dir():
         print("real tables: not run, ../shared/data is not here")
         return
@@ -92,11 +104,15 @@ def _real() -> Iterator[Bar]:
         n, d = rows.shape
         least, alone = _without_privacy(rows, k)
         for epsilon in (1.0, 2.0, 4.0):
-            costs = [_cost(rows, _centres(rows, k, epsilon, seed)) for seed in range(REAL_RUNS)]
-            ratio = float(np.median(costs)) / least
+            ratios = np.array([_cost(rows, _centres(rows, k, epsilon, seed)) for seed in range(REAL_RUNS)]) / least
+            ratio = float(ratios.mean())
             told = f"{_forecast(n, k, d, epsilon)}, given the cost {_forecast(n, k, d, epsilon, cost=least)}"
             where = f"{name}, {n} people, D = {d}, k = {k}, epsilon {epsilon:g}"
-            print(f"{where}: {ratio:.3g} times k-means; forecast {told}; one mean {alone / least:.3g}", flush=True)
+            print(f"{where}: {_mean(ratios)} times k-means; forecast {told}; one mean {alone / least:.3g}", flush=True)
+            if epsilon == 1 and name in PLACES:
+                off = 0.0 if ratio <= PLACES[name] else abs(ratio - float(_forecast(n, k, d, epsilon, cost=least)))
+                wanted = f"at most {PLACES[name]} times k-means, or this far from the forecast given the cost"
+                yield Bar(f"{where}: {wanted}", off, FORECAST_OFF, note=f"(found {_mean(ratios)}, forecast {told})")
         yield Bar(f"{name}, epsilon 4: cost over that of one mean for all", ratio * least / alone, 1.0)
 
 

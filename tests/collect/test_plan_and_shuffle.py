@@ -33,7 +33,7 @@ def test_numbers_of_numpy_make_the_same_plan():
 
 
 def test_what_people_are_needed_for_depends_on_the_protocol():
-    told = [dict(as_table(plan(10**5, 4, columns, 1)))["people needed"] for columns in (2, 5)]
+    told = [dict(as_table(plan(10**5, 4, columns, 1)))["people needed"] for columns in (1, 5)]
     assert told[0].endswith("for clusters of equal share to stand out")
     assert told[1].endswith("for a cost within a few per cent")
     assert "people needed" not in dict(as_table(plan(10**5, 4, 5, 1, "lma")))
@@ -44,7 +44,7 @@ def test_what_people_are_needed_for_depends_on_the_protocol():
 @pytest.mark.parametrize(
     ("n", "k", "d", "epsilon", "expected"),
     [(10**6, 8, 10, 1, "refine"), (10**5, 4, 2, 4, "grid"), (10**6, 8, 3, 1, "grid"), (20_000, 8, 3, 1, "refine"),
-     (10**5, 4, 1, 1, "grid"), (10**6, 4, 4, 1, "refine")],
+     (10**5, 4, 1, 1, "grid"), (10**6, 4, 4, 1, "refine"), (140_000, 8, 2, 1, "refine"), (10**5, 4, 2, 1, "refine")],
 )  # fmt: skip
 def test_auto_follows_the_public_rule(n, k, d, epsilon, expected):
     assert plan(n, k, d, epsilon).protocol == expected
@@ -63,6 +63,15 @@ def test_the_forecast_is_near_what_was_measured(n, k, d, epsilon, measured):
     """Medians of a few campaigns each: the excess within a factor of 2.5, or 0.1."""
     excess = plan(n, k, d, epsilon).excess
     assert (measured - 1) / 2.5 - 0.1 <= excess <= (measured - 1) * 2.5 + 0.1
+
+
+@pytest.mark.parametrize("protocol", ["grid", "refine"])
+def test_narrower_clusters_are_expected_to_cost_more_in_cells_of_the_same_width(protocol):
+    """Cells of a grid at depth 8 have side 3/16; a quarter of cell**2/(6 cost) is what a grid is expected to lose by them."""
+    ratios = [plan(140_000, 8, 2, 1, protocol, cost=cost).ratio for cost in (0.0288, 0.0144, 0.0072)]
+    assert ratios == sorted(ratios)
+    if protocol == "grid":
+        assert ratios[2] - ratios[1] == pytest.approx((3 / 16) ** 2 / 24 * (1 / 0.0072 - 1 / 0.0144))
 
 
 def test_more_people_and_a_larger_epsilon_promise_a_lower_cost():

@@ -252,6 +252,45 @@ def test_what_stands_out_of_no_child_stays_with_the_parent():
     assert proxy.weights == pytest.approx([375.0, 625.0])
 
 
+def test_a_cell_outside_the_ball_is_no_candidate():
+    """Answers that put most people into a corner of the root cell, where nobody can be: only noise could say so."""
+
+    class Astray(Exact):
+        def support(self, query, keys):
+            return super().support(query, keys) + np.where(keys == 0, 500, 0)
+
+    one, terms = PublicMap(np.eye(2, dtype=np.float32), np.zeros(2, dtype=np.float32)), Terms(1_000, 1, 2, Fraction(4))
+    answers, queries = Astray(PLACES[:1], [1_000]), [cell_query(0, one, 8, terms)]
+    true = one.middles(one.cells(PLACES[:1], 8), 8)
+    assert descend(answers, queries, terms, z=3.0, cap=9).points == pytest.approx(true)
+    assert len(descend(answers, queries, terms, z=3.0, cap=9, is_bounded=False).points) == 2
+
+
+def test_seeds_in_the_same_cluster_are_merged_to_the_mean_of_its_people():
+    """Three places, two of them in neighbouring cells, and two centres: more seeds than centres, then the exact means."""
+    places, sizes = np.array([[-0.5, 0.1], [-0.28, 0.12], [0.6, -0.2]]), [6_000, 2_000, 4_000]
+    crowd, protocol = Exact(places, sizes), Refine(Terms(12_000, 2, 2, Fraction(4)), b"merge")
+    _, second, outcome = played(protocol, crowd, 2)
+    assert len(second.queries[0].centres[0]) == 3
+    assert second.state["people"] == pytest.approx([sizes[i] for i in nearest(second.queries[0].centres[0], places)], rel=1e-5)
+    means = np.array([(6_000 * places[0] + 2_000 * places[1]) / 8_000, places[2]])
+    order = outcome.counts.argsort()[::-1]
+    assert outcome.centres[order] == pytest.approx(means, abs=1e-5)
+    assert outcome.counts[order] == pytest.approx([8_000, 4_000], rel=1e-5)
+    assert outcome.padded == 0
+
+
+def test_more_seeds_than_centres_mend_what_cells_put_together():
+    """Places nearer to each other than cells are wide: version 1 joins the wrong ones, and residuals cannot part them again."""
+    places = np.array([[-0.3, 0.0], [-0.22, 0.05], [-0.12, 0.0], [0.3, 0.0], [0.6, 0.1], [0.0, 0.8]])
+    sizes = [5_000, 3_000, 5_000, 2_000, 2_000, 3_000]
+    terms, crowd, costs = Terms(sum(sizes), 4, 2, Fraction(4)), Exact(places, sizes), []
+    for version in (1, 2):
+        centres = played(Refine(terms, b"b", version=version), crowd, 2)[-1].centres
+        costs.append(float(sizes @ apart(places, centres) ** 2))
+    assert costs == pytest.approx([117.53, 87.0], abs=0.01)
+
+
 def test_bits_that_fit_together_are_no_key_unless_it_stands_out():
     """Two keys of a thousand and of three people are put together bit by bit; three people are fewer than noise may show."""
     one = PublicMap(np.eye(2, dtype=np.float32), np.zeros(2, dtype=np.float32))

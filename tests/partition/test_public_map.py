@@ -1,9 +1,11 @@
 """Public maps: cells are prefixes, the root holds every image, and lifting undoes the image as far as it can."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
-from kveil.partition.public_map import PublicMap, axis_bits, into_ball, joint_lift, lift, random_frames, side
+from kveil.partition.public_map import ROOT, PublicMap, axis_bits, into_ball, joint_lift, lift, random_frames, side
 
 RNG = np.random.default_rng(11)
 
@@ -71,3 +73,20 @@ def test_two_frames_keep_mean_squared_lengths_and_lift_back_what_they_saw(d):
 def test_few_columns_are_not_projected():
     assert (PublicMap.drawn(3, 3, RNG).axes == np.eye(3)).all()
     assert np.abs(PublicMap.drawn(3, 3, RNG).shift).max() <= 0.5
+
+
+@pytest.mark.parametrize(("d", "depth"), [(1, 3), (2, 7), (3, 9), (4, 8)])
+def test_cells_that_the_ball_does_not_reach_are_known(d, depth):
+    """Against the nearest point of each cell by brute force over a lattice of points in it; and nobody is in a cell left out."""
+    rng = np.random.default_rng(d)
+    one, keys = PublicMap.drawn(d, d, rng), np.arange(1 << depth, dtype=np.uint64)
+    meets = one.meets_ball(keys, depth)
+    assert meets.any()
+    assert not meets.all()
+    within = into_ball(rng.normal(size=(5_000, d)) * 2)  # most of them on the sphere
+    assert set(one.cells(within, depth).tolist()) <= set(keys[meets].tolist())
+    sides = ROOT / 2.0 ** np.array(axis_bits(depth, d))
+    corners = np.array(list(product((-0.5, 0.0, 0.5), repeat=d))) * sides
+    reached = (np.linalg.norm(one.middles(keys, depth)[:, None] + corners, axis=2) <= 1).any(axis=1)
+    assert not (reached & ~meets).any()
+    assert np.mean(meets & ~reached) < 0.1, "a face may reach into the ball between the corners, of few cells"

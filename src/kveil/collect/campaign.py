@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from kveil.arrays import Floats
 from kveil.collect import protocols
 from kveil.collect.constants import checked
-from kveil.collect.forecast import LocalPlan, plan
+from kveil.collect.forecast import LocalPlan, cautions, plan
 from kveil.collect.manifest import LEAST_RADIUS, MOST_NAME, Header, Mode, parse_epsilon, parse_ratio, split_cohorts
 from kveil.collect.queries import LARGEST, MOST_CENTRES, MOST_COLUMNS, MOST_PEOPLE, LocalProtocol, Terms, whole
 from kveil.collect.shuffle import conditional
@@ -91,7 +91,7 @@ class Campaign:
             center=_middle(self.center),
             radius=float(np.float32(self.radius)),
             k=int(self.n_clusters),
-            method=expected.protocol if self.protocol == "auto" else self.protocol,
+            method=protocols.written(expected.protocol if self.protocol == "auto" else self.protocol),
             n=int(self.n),
             epsilon=exact_epsilon(self.epsilon),
             cohorts=split_cohorts(shares.tolist(), self.mode),
@@ -103,7 +103,7 @@ class Campaign:
 
 
 def forecast(name: str, n: int, k: int, n_columns: int, epsilon: Fraction, tuning: Tuning | None = None) -> LocalPlan:
-    """The plan of a protocol by the name that manifests use; the families of "lae" differ in hashing and constants only."""
+    """The plan of a protocol by its name, "auto" among them; the families of "lae" differ in hashing and constants only."""
     family, preset = (
         (name.split("-")[0], "paper" if name == "lae-paper" else "lite") if name in protocols.PROTOCOLS else (name, "lite")
     )
@@ -113,7 +113,16 @@ def forecast(name: str, n: int, k: int, n_columns: int, epsilon: Fraction, tunin
 def protocol_of(header: Header) -> LocalProtocol:
     """The protocol of a campaign. Its public choices follow from the campaign's hash: anyone can repeat them."""
     terms = Terms(header.n, header.k, header.n_columns, header.epsilon_of(1))
-    return protocols.build(header.method, terms, bytes.fromhex(header.campaign), header.tuning)
+    return protocols.rebuild(header.method, terms, bytes.fromhex(header.campaign), header.tuning)
+
+
+def cautions_of(header: Header) -> tuple[str, ...]:
+    """What a campaign was warned of beforehand."""
+    if header.method in protocols.FIRST:
+        built = protocol_of(header)
+        return cautions(built.terms, header.method, built)[0]
+    method, epsilon = protocols.read(header.method), header.epsilon_of(1)
+    return forecast(method, header.n, header.k, header.n_columns, epsilon, header.tuning).warnings
 
 
 def promise(header: Header, reports: Sequence[int] = ()) -> Guarantee:

@@ -9,7 +9,7 @@ import numpy as np
 
 from kveil.arrays import Floats
 from kveil.collect import vector
-from kveil.collect.encoding import bases
+from kveil.collect.encoding import bases, nearest
 from kveil.collect.queries import SHARE_OF_COUNT, SHARE_OF_POINT, Answers, Keys, Query, Terms
 from kveil.partition.public_map import into_ball
 from kveil.solve.wkmeans import thorough_kmeans
@@ -68,17 +68,59 @@ def moved(answers: Answers, query: Query, keys: Keys, terms: Terms, *, pull: boo
     received = answers.received(query)
     sums, counts = rho * told.sums[:, :d] / sqrt(SHARE_OF_POINT), told.sums[:, d] / sqrt(SHARE_OF_COUNT)
     sd_point = rho * sqrt(float((told.sd[:d] ** 2).mean()) / SHARE_OF_POINT)
-    squares = np.maximum((sums**2).sum(axis=1), 1e-300)
-    kept = np.maximum(0.0, 1 - d * sd_point**2 / squares)  # James-Stein, positive part: a step of noise alone is no step
+    squares, kept = _pulled(sums, sd_point)
     people = np.maximum(counts, max(FEWEST * received / query.n_keys, 1e-9))
     explained = float((kept * squares / people).sum()) / max(1, received)  # mean squared length that the steps take away
     steps = sums / people[:, None] * (kept if pull else np.ones(len(keys)))[:, None]
-    lengths = np.linalg.norm(steps, axis=1)
-    steps *= (np.minimum(lengths, rho) / np.maximum(lengths, 1e-300))[:, None]
-    places = into_ball(bases(query, keys, d) + steps)
+    places = into_ball(bases(query, keys, d) + _cut(steps, rho))
     before = rho * reported_length(float(told.sd[d]) ** 2 / max(1, received), received, book)
     left = sqrt(max(before**2 - explained, before**2 / 4))
     return Moved(places, counts, sd_point, float(told.sd[d]) / sqrt(SHARE_OF_COUNT), received, left)
+
+
+@dataclass(frozen=True, eq=False)
+class Seeds:
+    """People of each seed in the whole campaign, as the round before told, and the standard deviation of that."""
+
+    people: Floats
+    sd: float
+
+
+def merged(answers: Answers, query: Query, before: Seeds, terms: Terms, rng: np.random.Generator) -> tuple[Floats, Seeds, Floats]:
+    """k means of residuals around more seeds than that: their places, people, and the standard deviation of a coordinate.
+
+    Seeds that were moved are clustered by their people, of whom both rounds tell; then the sums of each cluster's seeds are one
+    sum, pulled back by its own noise.
+    """
+    d, k, rho = terms.n_columns, terms.k, query.rho or 1.0
+    keys, received = np.arange(query.n_keys, dtype=np.uint64), max(1, answers.received(query))
+    told = vector.released(answers.sums(query, keys), vector.codebook(d + 1, terms.epsilon))
+    sums, base = rho * told.sums[:, :d] / sqrt(SHARE_OF_POINT), bases(query, keys, d)
+    sd_point = rho * sqrt(float((told.sd[:d] ** 2).mean()) / SHARE_OF_POINT)
+    scale, sd_count = terms.n / received, terms.n / received * float(told.sd[d]) / sqrt(SHARE_OF_COUNT)
+    trust = sd_count**2 / max(sd_count**2 + before.sd**2, 1e-300)  # in the round before
+    people = trust * before.people + (1 - trust) * scale * told.sums[:, d] / sqrt(SHARE_OF_COUNT)
+    here = np.maximum(people / scale, FEWEST * received / len(keys))
+    seeds = base + _cut(sums / here[:, None] * _pulled(sums, sd_point)[1][:, None], rho)
+    centres, _ = weighted_centres(into_ball(seeds), here, k, rng)
+    is_in = nearest(seeds, centres) == np.arange(k)[:, None]  # (k, seeds)
+    noise, mass = sd_point * np.sqrt(is_in.sum(axis=1)), np.maximum(is_in @ here, 1e-9)
+    steps = _cut((is_in @ sums) / mass[:, None] * _pulled(is_in @ sums, noise)[1][:, None], rho)
+    places = np.where(is_in.any(axis=1)[:, None], (is_in @ (here[:, None] * base)) / mass[:, None] + steps, centres)
+    both = Seeds(is_in @ people, sqrt(trust) * before.sd * sqrt(max(1, is_in.sum(axis=1).max())))
+    return into_ball(places), both, np.asarray(noise / mass)
+
+
+def _pulled(sums: Floats, sd: float | Floats) -> tuple[Floats, Floats]:
+    """Squared lengths of sums, and the part of each that is kept: noise explains the rest."""
+    squares = np.maximum((sums**2).sum(axis=1), 1e-300)
+    return squares, np.maximum(0.0, 1 - sums.shape[1] * sd**2 / squares)  # James-Stein: a step of noise alone is no step
+
+
+def _cut(steps: Floats, rho: float) -> Floats:
+    """Steps no longer than rho."""
+    lengths = np.linalg.norm(steps, axis=1)
+    return np.asarray(steps * (np.minimum(lengths, rho) / np.maximum(lengths, 1e-300))[:, None])
 
 
 def reported_length(square: float, received: int, book: vector.Codebook) -> float:

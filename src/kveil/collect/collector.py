@@ -17,7 +17,8 @@ from typing import Any, Final, Literal, Self
 import numpy as np
 
 from kveil import canonical
-from kveil.collect.campaign import Campaign, Result, forecast, promise, protocol_of
+from kveil.collect import protocols
+from kveil.collect.campaign import Campaign, Result, cautions_of, promise, protocol_of
 from kveil.collect.decode import CHUNK, StoredAnswers
 from kveil.collect.manifest import COHORTS, FIRST, MOST_DAYS_AHEAD, Header, Manifest, Signed
 from kveil.collect.queries import Outcome, Round
@@ -262,7 +263,7 @@ class Collector:
         manifests = [_manifest(one) for one in rounds]
         return Result(
             campaign=header.campaign,
-            protocol=header.method,
+            protocol=protocols.read(header.method),
             manifests=tuple(one.manifest_hash for one in rounds),
             centers=header.center.astype(np.float64) + header.radius * outcome.centres,
             counts=outcome.counts,
@@ -292,8 +293,7 @@ def _few(header: Header, reports: list[int]) -> list[str]:
 def _warnings(last: Manifest, outcome: Outcome) -> list[str]:
     """What was to be expected beforehand, and what the noise in the result itself says; functions of reports."""
     header, rho = last.header, last.queries[0].rho
-    expected = forecast(header.method, header.n, header.k, header.n_columns, header.epsilon_of(1), header.tuning)
-    told = [f"expected: {text}" for text in expected.warnings]
+    told = [f"expected: {text}" for text in cautions_of(header)]
     if outcome.sd is not None and rho is not None:
         lost = np.count_nonzero(outcome.sd * sqrt(header.n_columns) > rho / 2)
         told += (

@@ -65,10 +65,20 @@ def threshold(z: float, sd: float, n_candidates: int) -> float:
     return z * sd * max(1.0, sqrt(log(max(2, n_candidates)) / log(100)))
 
 
-def descend(answers: Answers, queries: Sequence[Query], terms: Terms, *, z: float, cap: int, is_gathered: bool = False) -> Proxy:
+def descend(
+    answers: Answers,
+    queries: Sequence[Query],
+    terms: Terms,
+    *,
+    z: float,
+    cap: int,
+    is_bounded: bool = True,
+    is_gathered: bool = False,
+) -> Proxy:
     """Leaves and residuals of the tree whose depths the queries ask for, as a proxy of the data.
 
     Children that exceed their parent are scaled down to it. Where nothing stands out, the cells above are the leaves.
+    is_bounded: cells that the unit ball does not reach are left out; nobody can be there, only noise.
     is_gathered: cells of the last depth that do not stand out alone are put together in blocks that do.
     """
     one = queries[0].maps[0]
@@ -76,7 +86,8 @@ def descend(answers: Answers, queries: Sequence[Query], terms: Terms, *, z: floa
     points, weights = [], []
     rest = Level(0, above.keys[:0], above.people[:0], 0.0)
     for number, query in enumerate(queries):
-        found, others = _parted(answers, query, terms, above, z=z, cap=cap)
+        candidates = _below(query, above, is_bounded)
+        found, others = _parted(answers, query, terms, above, candidates, z=z, cap=cap)
         if not len(found.keys):
             break
         left = above.people - _by_parent(found, above)
@@ -96,10 +107,18 @@ def descend(answers: Answers, queries: Sequence[Query], terms: Terms, *, z: floa
     return Proxy(into_ball(np.vstack(points)[is_there]), mass[is_there], above.sd, np.concatenate(shared)[is_there])
 
 
-def _parted(answers: Answers, query: Query, terms: Terms, above: Level, *, z: float, cap: int) -> tuple[Level, Level]:
-    """Cells below that stand out, at most as heavy as what is above them; and all others with their bare estimates."""
+def _below(query: Query, above: Level, is_bounded: bool) -> Keys:
+    """Cells of a query's depth within those above that anyone can be in."""
     depth = query.depth or 0
-    candidates = children(above.keys, depth - above.depth)
+    keys = children(above.keys, depth - above.depth)
+    return keys[query.maps[0].meets_ball(keys, depth)] if is_bounded else keys
+
+
+def _parted(
+    answers: Answers, query: Query, terms: Terms, above: Level, candidates: Keys, *, z: float, cap: int
+) -> tuple[Level, Level]:
+    """Candidates that stand out, at most as heavy as what is above them; and all others with their bare estimates."""
+    depth = query.depth or 0
     people, sd = estimated(answers, query, candidates, terms)
     standing = np.flatnonzero(people >= threshold(z, sd, len(candidates)))
     largest = standing[np.lexsort((candidates[standing], -people[standing]))[:cap]]

@@ -12,12 +12,14 @@ from math import exp, sqrt
 from numbers import Rational, Real
 from typing import Literal, get_args
 
+import numpy as np
+
 from kveil.collect import lae, lma, refine
 from kveil.collect import one_grid as grid
 from kveil.collect.descent import threshold
 from kveil.collect.oracles import best_oracle, variance
 from kveil.collect.protocols import build
-from kveil.collect.queries import LocalProtocol, Terms
+from kveil.collect.queries import LocalProtocol, Query, Terms
 from kveil.collect.vector import codebook
 from kveil.errors import InvalidValue
 from kveil.kernel.loss import MOST_LOCAL_EPSILON
@@ -30,6 +32,8 @@ Preset = Literal["lite", "paper"]
 REPORT_BYTES = 22
 COST = 0.0144  # mean squared distance to the centre, over the squared radius of the domain, that forecasts assume
 GRID_FIT = 5.0  # a grid's excess is about (GRID_FIT / detectability)**2
+GRID_CELL = 1 / 4  # of what clusters narrower than a cell would lose, beside that: real clusters are neither all so nor round
+MERGED_FIT, MERGED_CELL = 0.45, 1 / 8  # the same of "refine" in up to two columns: residuals repair the rest
 GRID_WARN, GRID_REFUSE = 4.0, 1.5
 FINE_3D = 6.0  # three columns: a grid from this detectability on
 GOOD, POOR, BAD, HOPELESS = 250.0, 100.0, 30.0, 8.0  # quality n/(D k^2 V) of "refine"
@@ -100,8 +104,8 @@ def plan(
     cost: a guess, from public knowledge, of the mean squared distance to the nearest centre over the squared radius.
     tuning: kveil.tuning.Lae(...), for protocol "lae".
 
-    >>> plan(1_000_000, 8, 10, 1).protocol, round(plan(1_000_000, 8, 10, 1).ratio, 1)
-    ('refine', 1.1)
+    >>> plan(1_000_000, 8, 10, 1).protocol, round(plan(1_000_000, 8, 10, 1).ratio, 2)
+    ('refine', 1.05)
     >>> plan(1_000, 8, 10, 1).refusal is None
     False
     """
@@ -113,16 +117,23 @@ def plan(
     built = build(name, terms, b"plan", tuning)
     quality, excess, needed = _outlook(terms, name, built, cost)
     excess = None if excess is None else min(excess, 1 / cost - 1)  # one centre in the middle costs at most the squared radius
-    warnings, refusal = _judged(terms, name, quality)
+    warnings, refusal = cautions(terms, name, built)
     if protocol != "auto":
         refusal = None
     people = tuple(share * terms.n for share in built.shares)
     least = min_detectable(terms, built)
-    if least > 1 / (2 * terms.k):
-        warnings = (*warnings, f"undetectable: a cluster needs about {least:.1%} of all people to stand out at first.")
     return LocalPlan(
         terms, name, why, excess, least, len(built.shares), people, REPORT_BYTES, quality, needed, warnings, refusal
     )  # fmt: skip
+
+
+def cautions(terms: Terms, name: str, built: LocalProtocol) -> tuple[tuple[str, ...], str | None]:
+    """Warnings, and why not to run it at all; both from public facts."""
+    warnings, refusal = _judged(terms, name, built.version)
+    least = min_detectable(terms, built)
+    if least > 1 / (2 * terms.k):
+        warnings = (*warnings, f"undetectable: a cluster needs about {least:.1%} of all people to stand out at first.")
+    return warnings, refusal
 
 
 def quality_of_means(terms: Terms) -> float:
@@ -138,8 +149,14 @@ def min_detectable(terms: Terms, protocol: LocalProtocol) -> float:
     reports = protocol.shares[0] * terms.n * deepest.weight / sum(query.weight for query in queries)
     sd = sqrt(variance(deepest.kind, deepest.M, terms.epsilon) / max(1.0, reports))
     cut = {"lma": lma.CUT, "lae": lae.LITE.cut, "lae-paper": lae.PAPER.cut}.get(protocol.name, grid.CUT)
-    n_candidates = deepest.n_keys if protocol.name in ("grid", "refine") else 1 << protocol_axes(protocol)
+    n_candidates = _looked_at(deepest, protocol) if protocol.name in ("grid", "refine") else 1 << protocol_axes(protocol)
     return min(1.0, threshold(cut, sd, n_candidates))
+
+
+def _looked_at(query: Query, protocol: LocalProtocol) -> int:
+    """Cells among which one must stand out."""
+    keys = np.arange(query.n_keys, dtype=np.uint64)
+    return int(query.maps[0].meets_ball(keys, query.depth or 0).sum()) if protocol.version > 1 else query.n_keys
 
 
 def protocol_axes(protocol: LocalProtocol) -> int:
@@ -156,8 +173,10 @@ def _chosen(terms: Terms, protocol: str, preset: str) -> tuple[str, str]:
         raise InvalidValue('preset="paper" belongs to protocol="lae". Leave it out, or use that protocol.')
     if protocol != "auto":
         return ("lae-paper" if preset == "paper" else protocol), "it was asked for"
+    if terms.n_columns == 2 and cell_side(terms, grid.best_depth(terms)) > sqrt(COST):
+        return "refine", "the cells of one grid are wider than the clusters to be expected"
     if terms.n_columns <= 2:
-        return "grid", "one grid is the best for up to two columns"
+        return "grid", "one fine grid is the best for up to two columns"
     if terms.n_columns == 3 and grid.detectability(terms, grid.DEPTHS[3]) >= FINE_3D:
         return "grid", "with so many people a fine grid is the best for three columns"
     return "refine", "it is the best from four columns on, and for few people in three"
@@ -167,8 +186,9 @@ def _outlook(terms: Terms, name: str, built: LocalProtocol, cost: float) -> tupl
     """Quality by the protocol's own measure, expected excess, and the people that it needs."""
     if name == "grid":
         reference = grid.detectability(terms, grid.DEPTHS[terms.n_columns])
-        m = grid.detectability(terms, grid.best_depth(terms))
-        return reference, (GRID_FIT / m) ** 2, terms.n * (GRID_WARN / reference) ** 2
+        depth = grid.best_depth(terms)
+        excess = (GRID_FIT / grid.detectability(terms, depth)) ** 2 + GRID_CELL * _cell_loss(terms, depth, cost)
+        return reference, excess, terms.n * (GRID_WARN / reference) ** 2
     q = quality_of_means(terms)
     if name == "refine":
         return q, _residual_excess(terms, built, cost), terms.n * GOOD / q
@@ -178,17 +198,35 @@ def _outlook(terms: Terms, name: str, built: LocalProtocol, cost: float) -> tupl
     return q, last, _bucket_people(terms, built)
 
 
+def cell_side(terms: Terms, depth: int) -> float:
+    """Side of a cell of a grid; the shorter one, where some axes were halved once more."""
+    return side(depth // terms.n_columns)
+
+
+def _cell_loss(terms: Terms, depth: int, cost: float) -> float:
+    """What clusters narrower than a cell would lose if their centres were drawn anywhere in it, over the cost."""
+    return terms.n_columns * cell_side(terms, depth) ** 2 / (12 * cost)
+
+
 def _residual_excess(terms: Terms, built: LocalProtocol, cost: float) -> float:
     """Noise in means of residuals, and clusters that were never seen; fitted to medians of 25 places."""
     q = quality_of_means(terms)
     if terms.n_columns < refine.IMAGE:  # one round of residuals, cut by the spread of cells
         cell = side(refine.DEPTHS[terms.n_columns] // terms.n_columns)
         rho = min(1.0, max(refine.LEAST_RHO, refine.RHO_SPREADS * sqrt(cost + terms.n_columns * cell**2 / 12)))
-        return rho**2 / (2 * 0.8 * built.shares[-1] * cost * q)
+        noise = rho**2 / (2 * 0.8 * built.shares[-1] * cost * q)
+        return noise + (_seed_excess(terms, built.shares[0], cost) if terms.n_columns <= refine.MERGED else 0.0)
     scale = COST / cost
     seen = 8 / (terms.k**2 * min_detectable(terms, built))
     raw = 8 / q + scale * (560 / q**2 + 13 * exp(-seen / 0.9))
     return raw / (1 + raw / (25 * scale))  # about what centres cost that saw no data
+
+
+def _seed_excess(terms: Terms, share: float, cost: float) -> float:
+    """What seeds from cells lose and one round of residuals around more of them than centres does not repair."""
+    depth = refine.DEPTHS[terms.n_columns]
+    missed = (GRID_FIT / grid.detectability(terms, depth, share)) ** 2
+    return MERGED_FIT * missed + MERGED_CELL * _cell_loss(terms, depth, cost)
 
 
 def _bucket_people(terms: Terms, built: LocalProtocol) -> float:
@@ -200,7 +238,7 @@ def _bucket_people(terms: Terms, built: LocalProtocol) -> float:
     return 2 * families * BUCKET_CUT**2 * v / SMALL_CLUSTER**2 / built.shares[1]
 
 
-def _judged(terms: Terms, name: str, quality: float) -> tuple[tuple[str, ...], str | None]:
+def _judged(terms: Terms, name: str, version: int) -> tuple[tuple[str, ...], str | None]:
     """Warnings, and why not to run it at all."""
     shape = f"{_some(terms.k, 'centre')} in {_some(terms.n_columns, 'column')}"
     few = f"too few people for {shape} at epsilon = {float(terms.epsilon):g}"
@@ -209,13 +247,14 @@ def _judged(terms: Terms, name: str, quality: float) -> tuple[tuple[str, ...], s
         return ("one round is weak beyond 4 columns: expect several times the cost without privacy.",), None
     if name == "lae-paper":
         return ("the paper's formulas split people over very many queries: see people_needed of the plan.",), None
-    if name == "grid" or (name == "refine" and terms.n_columns == 3):
+    if name == "grid" or (name == "refine" and terms.n_columns in ((3,) if version == 1 else (1, 2, 3))):
         m = grid.detectability(terms, grid.DEPTHS[terms.n_columns])
         if m < GRID_REFUSE:
             return (
                 "noise_dominated: a cluster of equal share does not stand out.",
             ), f"{few}: no cluster would stand out. {more}"
         return (("noise_dominated: clusters of equal share hardly stand out.",) if m < GRID_WARN else ()), None
+    quality = quality_of_means(terms)
     if quality < HOPELESS:
         return ("noise_dominated: centres that saw no data may do better.",), f"{few}: expect many times the cost. {more}"
     if quality < BAD:

@@ -59,6 +59,7 @@ class Family(NamedTuple):
 
 
 class Lae:
+    version = 1
     shares: tuple[float, ...] = (0.25, 0.25, 0.25, 0.25)
 
     def __init__(self, terms: Terms, seed: bytes, preset: Preset = LITE, tuning: Tuning | None = None) -> None:

@@ -30,8 +30,8 @@ class Lma:
     name = "lma"
     shares: tuple[float, ...] = (1.0,)
 
-    def __init__(self, terms: Terms, seed: bytes) -> None:
-        self.terms, self.seed = terms, seed
+    def __init__(self, terms: Terms, seed: bytes, *, version: int = 2) -> None:
+        self.terms, self.seed, self.version = terms, seed, version
         self.n_axes = min(IMAGE, terms.n_columns)
         self.is_wide = terms.n_columns > IMAGE
 
@@ -53,7 +53,7 @@ class Lma:
     def next(self, done: Round, answers: Answers, seed: bytes) -> Outcome:
         k, rng = self.terms.k, public_generator(seed, "solve")
         cells = [query for query in done.queries if query.kind != "vec"]
-        proxy = descend(answers, cells, self.terms, z=CUT, cap=LEAVES_PER_CENTRE * k)
+        proxy = descend(answers, cells, self.terms, z=CUT, cap=LEAVES_PER_CENTRE * k, is_bounded=self.version > 1)
         if not self.is_wide:
             return clustered(proxy, k, rng)
         centres, padded = weighted_centres(proxy.points, proxy.shrunk, k, rng)

@@ -19,15 +19,15 @@ GATHERED_FROM = 40.0  # up to two columns, the same: blocks of cells count, too;
 
 
 class GridProtocol:
-    """`depth`: bits of a cell; by default from the number of people, k and epsilon."""
+    """`depth`: bits of a cell; by default from the number of people, k and epsilon. `version`: 1 looks outside the ball, too."""
 
     name = "grid"
     shares: tuple[float, ...] = (1.0,)
 
-    def __init__(self, terms: Terms, seed: bytes, depth: int | None = None) -> None:
+    def __init__(self, terms: Terms, seed: bytes, depth: int | None = None, *, version: int = 2) -> None:
         if terms.n_columns > 3:
             raise InvalidValue('protocol="grid" is for at most 3 columns: beyond, its cells hold too few people. Use "refine".')
-        self.terms, self.seed, self.depth = terms, seed, depth or best_depth(terms)
+        self.terms, self.seed, self.depth, self.version = terms, seed, depth or best_depth(terms), version
 
     def first(self) -> Round:
         one = PublicMap.drawn(self.terms.n_columns, self.terms.n_columns, public_generator(self.seed, "round", 1))
@@ -35,7 +35,8 @@ class GridProtocol:
 
     def next(self, done: Round, answers: Answers, seed: bytes) -> Outcome:
         is_gathered = self.terms.n_columns <= 2 and detectability(self.terms, self.depth) >= GATHERED_FROM
-        proxy = descend(answers, done.queries, self.terms, z=CUT, cap=MOST_LEAVES, is_gathered=is_gathered)
+        options = {"is_bounded": self.version > 1, "is_gathered": is_gathered}
+        proxy = descend(answers, done.queries, self.terms, z=CUT, cap=MOST_LEAVES, **options)
         return clustered(proxy, self.terms.k, public_generator(seed, "solve"))
 
 

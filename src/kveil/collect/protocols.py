@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 from kveil.collect.lae import LITE, PAPER, Lae
@@ -25,6 +26,12 @@ PROTOCOLS: dict[str, Callable[[Terms, bytes], LocalProtocol]] = {
 }
 
 
+SECOND = "-2"  # after their name in manifests; without it a campaign was begun with version 1, and ends with it
+FIRST: dict[str, Callable[[Terms, bytes], LocalProtocol]] = {
+    "grid": partial(GridProtocol, version=1),
+    "refine": partial(Refine, version=1),
+    "lma": partial(Lma, version=1),
+}
 TUNED = {"lae": LITE, "lae-paper": PAPER}  # protocols whose hashing, alpha and c may be chosen
 
 
@@ -39,3 +46,21 @@ def build(name: str, terms: Terms, seed: bytes, tuning: Tuning | None = None) ->
             f"tuning is for the protocols {' and '.join(TUNED)}, not for {name}. Leave it out, or name one of them."
         )
     return Lae(terms, seed, TUNED[name], tuning)
+
+
+def written(name: str) -> str:
+    """How the manifests of a new campaign call a protocol."""
+    return name + SECOND if name in FIRST else name
+
+
+def read(method: str) -> str:
+    """The protocol that manifests call so, whichever version."""
+    name = method.removesuffix(SECOND)
+    return name if name in FIRST else method
+
+
+def rebuild(method: str, terms: Terms, seed: bytes, tuning: Tuning | None = None) -> LocalProtocol:
+    """The protocol that manifests call so, in the version with which the campaign began."""
+    if method in FIRST and tuning is None:
+        return FIRST[method](terms, seed)
+    return build(read(method), terms, seed, tuning)

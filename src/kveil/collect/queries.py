@@ -178,10 +178,12 @@ class Answers(Protocol):
 class LocalProtocol(Protocol):
     """Rounds of queries that end in centres. Every person answers in one round, with all of epsilon.
 
-    shares: of people a round; their number is the number of rounds.
+    shares: of people a round; their number is the number of rounds. version: protocols that never changed have the first.
     """
 
     name: str
+    terms: Terms
+    version: int
     shares: tuple[float, ...]
 
     def first(self) -> Round:

@@ -5,6 +5,9 @@ key, so that clusters which collide in one image are told apart by the other. Me
 the images place it, give 1.5 k centres; means of residuals move them, the best k are kept, and residuals move those once
 more. The noise of a mean follows the length that reports are cut to, and that follows what is known: how far points can be from
 where two images place them, then how long the vectors of the round before were, which their noise itself tells.
+
+Up to two columns there are two rounds: cells give 1.5 k seeds, and residuals around those are merged to k means. More seeds than
+centres tell clusters apart that are narrower than a cell.
 """
 
 from __future__ import annotations
@@ -15,8 +18,9 @@ from math import ceil, hypot, sqrt
 import numpy as np
 
 from kveil.arrays import Floats
-from kveil.collect.centres import FEWEST, Moved, counted, moved, spread, weighted_centres
-from kveil.collect.descent import descend
+from kveil.collect.centres import FEWEST, Moved, Seeds, counted, merged, moved, spread, weighted_centres
+from kveil.collect.descent import Proxy, descend
+from kveil.collect.encoding import nearest
 from kveil.collect.one_grid import CUT, MOST_LEAVES, cell_query
 from kveil.collect.queries import Answers, Outcome, Query, Round, Terms, public_generator
 from kveil.collect.vector import codebook
@@ -27,18 +31,22 @@ DEPTH = 12
 DEPTHS = {1: 6, 2: 8, 3: 9, 4: 12}
 FEW_COLUMNS = {1: (0.7, 0.3), 2: (0.7, 0.3), 3: (0.7, 0.3), 4: (0.5, 0.25, 0.25)}
 MANY_COLUMNS = (0.2, 0.3, 0.25, 0.25)
+MERGED = 2  # columns up to which residuals around more seeds than centres are merged in the last round
 OVERSEEDING = 1.5
 LEAST_RHO, RHO_SPREADS = 0.15, 2.5  # before any vector was reported: by the spread of cells
 SHORTEST_RHO, RHO_LENGTHS = 0.05, 1.25  # else: by the typical length of what will be reported
 
 
 class Refine:
+    """`version`: 1 looks for cells outside the unit ball, too, and never for more seeds than centres in few columns."""
+
     name = "refine"
 
-    def __init__(self, terms: Terms, seed: bytes) -> None:
-        self.terms, self.seed = terms, seed
+    def __init__(self, terms: Terms, seed: bytes, *, version: int = 2) -> None:
+        self.terms, self.seed, self.version = terms, seed, version
         self.shares = FEW_COLUMNS.get(terms.n_columns, MANY_COLUMNS)
         self.is_wide = terms.n_columns > IMAGE
+        self.is_merged = terms.n_columns <= MERGED and version > 1
 
     def first(self) -> Round:
         rng, d = public_generator(self.seed, "round", 1), self.terms.n_columns
@@ -53,6 +61,8 @@ class Refine:
             return self._after_images(done, answers, rng)
         if done.number == 2 and self.is_wide:
             return self._after_product(done, answers, rng)
+        if self.is_merged:
+            return self._merged(done, answers, rng)
         found = moved(answers, done.queries[0], np.arange(done.queries[0].n_keys, dtype=np.uint64), self.terms)
         if done.number == len(self.shares):
             return self._outcome(found, done.queries[0].rho or 1.0, int(done.state.get("padded", 0)))
@@ -67,7 +77,9 @@ class Refine:
         """Seeds in each image; in few columns these are centres already."""
         seeds, spreads, lengths, padded = [], [], [], 0
         for query in done.queries:
-            proxy = descend(answers, [query], self.terms, z=CUT, cap=MOST_LEAVES)
+            proxy = descend(answers, [query], self.terms, z=CUT, cap=MOST_LEAVES, is_bounded=self.version > 1)
+            if self.is_merged:
+                return self._around_seeds(proxy, rng)
             centres, padded = weighted_centres(proxy.points, proxy.shrunk, self.terms.k, rng)
             seeds.append(centres)
             spreads.append(spread(proxy.points, proxy.shrunk, centres))
@@ -85,6 +97,23 @@ class Refine:
             )
         )  # fmt: skip
         return Round(2, (query,))
+
+    def _around_seeds(self, proxy: Proxy, rng: np.random.Generator) -> Round:
+        """Residuals around more seeds than centres are wanted, each with the people of its cells."""
+        wanted = max(self.terms.k, min(ceil(OVERSEEDING * self.terms.k), len(proxy.points)))
+        seeds, padded = weighted_centres(proxy.points, proxy.shrunk, wanted, rng)
+        owner = nearest(proxy.points, seeds)
+        people = np.bincount(owner, proxy.weights, minlength=wanted)
+        sd = proxy.sd * sqrt(max(1, np.bincount(owner, minlength=wanted).max()))
+        rho = max(LEAST_RHO, RHO_SPREADS * spread(proxy.points, proxy.shrunk, seeds))
+        asked = self._residuals(2, seeds, rho, padded)
+        return replace(asked, state={**asked.state, "people": people.tolist(), "sd": sd})
+
+    def _merged(self, done: Round, answers: Answers, rng: np.random.Generator) -> Outcome:
+        query = done.queries[0]
+        before = Seeds(np.asarray(done.state["people"], dtype=np.float64), float(done.state["sd"]))
+        places, found, sd = merged(answers, query, before, self.terms, rng)
+        return self._told(places, found.people, found.sd, sd, query.rho or 1.0, int(done.state["padded"]))
 
     def _after_product(self, done: Round, answers: Answers, rng: np.random.Generator) -> Round:
         """Centres from the keys that have people. All keys are counted; only those are decoded in full."""
@@ -121,10 +150,12 @@ class Refine:
     def _outcome(self, found: Moved, rho: float, padded: int) -> Outcome:
         scale = self.terms.n / max(1, found.received)
         sd = found.sd_point / np.maximum(found.counts, max(1.0, FEWEST * found.received / self.terms.k))
+        return self._told(found.places, scale * found.counts, scale * found.sd_count, sd, rho, padded)
+
+    def _told(self, places: Floats, counts: Floats, count_sd: float, sd: Floats, rho: float, padded: int) -> Outcome:
         blurred = int((sd * sqrt(self.terms.n_columns) > rho / 2).sum())
         notes = (f"noise_dominated: {blurred} of the centres are mostly noise",) if blurred else ()
-        counts, count_sd = scale * found.counts, scale * found.sd_count
-        return Outcome(found.places, counts=counts, count_sd=count_sd, sd=sd, padded=padded, notes=notes)
+        return Outcome(places, counts=counts, count_sd=count_sd, sd=sd, padded=padded, notes=notes)
 
 
 def _single(value: float) -> float:

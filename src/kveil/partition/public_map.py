@@ -18,6 +18,7 @@ Keys = NDArray[np.uint64]
 
 ROOT = 3.0  # side of the root cell: an image in the unit ball, shifted by at most 1/2 an axis, lies within 3/2 of 0
 DEEPEST = 60
+ROUNDING = 1e-9  # that floats may put a point of the unit ball outside of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +66,12 @@ class PublicMap:
             bit = (keys >> np.uint64(depth - 1 - step)) & np.uint64(1)
             places[:, step % self.n_axes] = 2 * places[:, step % self.n_axes] + bit
         return np.asarray((places + 0.5) * (ROOT / 2.0 ** np.array(bits)) - ROOT / 2 - self.shift)
+
+    def meets_ball(self, keys: Keys, depth: int) -> NDArray[np.bool_]:
+        """Which cells an image can lie in at all: those that the unit ball reaches. A public fact."""
+        halves = ROOT / 2.0 ** (1 + np.array(axis_bits(depth, self.n_axes)))
+        beyond = np.maximum(np.abs(self.middles(keys, depth)) - halves, 0.0)  # from 0 to the nearest point of the cell
+        return np.asarray((beyond**2).sum(axis=1) <= 1 + ROUNDING)
 
 
 def into_ball(points: Floats) -> Floats:
