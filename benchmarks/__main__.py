@@ -9,7 +9,7 @@ from importlib import import_module
 ALL = (
     "import_time", "samplers", "selection", "lloyd_speed", "tree_speed", "hst_speed", "pmed", "kmedian_speed", "seattle",
     "stream", "federation", "hostile_messages", "parquet_memory", "utility", "null", "kmedian_utility",
-    "candidate_claims", "local", "collect", "judge",
+    "candidate_claims", "local", "collect", "tags", "text", "judge",
 )  # fmt: skip
 
 
