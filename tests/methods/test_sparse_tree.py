@@ -16,6 +16,12 @@ from kveil.testing import scripted
 N, D, S, K = 20_000, 10_000, 5, 8
 
 
+@pytest.fixture(autouse=True)
+def rows_that_stay_sparse(monkeypatch):
+    """Sparse rows of more than 16 columns stay sparse here, so that small tables will do."""
+    monkeypatch.setattr(frame, "FEW_COLUMNS", 16)
+
+
 @pytest.fixture(scope="module")
 def toy():
     """Eight clusters of unit rows, each on 12 columns of its own, of which a row has 5; and the cost of the best centres."""
@@ -88,9 +94,10 @@ def bytes_of(X, epsilon=1.0, **parameters):
     return b"".join(a.tobytes() for a in (model.cluster_centers_, model.cluster_weights_, model.cluster_errors_))
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 4, 13, 16])
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 13, 16, 40])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_few_columns_give_the_bytes_of_a_dense_table(d, delta):
+def test_few_columns_give_the_bytes_of_a_dense_table(d, delta, monkeypatch):
+    monkeypatch.setattr(frame, "FEW_COLUMNS", 1000)
     rows = small(d)
     rows[5] = np.nan
     assert bytes_of(csr_array(rows), delta=delta) == bytes_of(rows, delta=delta)
@@ -150,6 +157,12 @@ def test_the_budget_is_used_up_and_the_guarantee_is_known_before():
         assert sum(draw.times for draw in after.draws) == model.release_.receipt["charges"]
         assert ledger.remaining().epsilon < 1e-3 * epsilon
         assert ("sums: discrete-laplace" in str(after)) == (nonzeros is not None and not delta)
+
+
+def test_rows_of_few_bounded_entries_stay_sparse_where_noise_is_narrower_so(monkeypatch):
+    monkeypatch.setattr(frame, "FEW_COLUMNS", 1000)
+    rule = {(16, 1): False, (17, 2): True, (40, 5): True, (40, 6): False, (1000, None): False, (1001, None): True}
+    assert {terms: frame.stays_sparse(*terms) for terms in rule} == rule
 
 
 def test_a_bound_on_entries_is_kept_whatever_the_rows_hold():

@@ -20,9 +20,10 @@ SIX = np.array([[2, 2, 2, 0, 0, 0, 0, 0]] * 3 + [[0, 0, 0, 5, 5, 5, 0, 0]] * 3)
 
 
 def test_six_rows_by_hand_without_a_draw_of_noise(monkeypatch):
-    """Step 1: totals are 3/sqrt(3) in six columns. 2: all six pass, and 4 k = 8 are kept. 3: the typical total, 1.72, is more than
-    3 * 2.5 deviations, so 3 k = 6 cells. 4: each row goes to a cell that holds one of its columns, and all alike to the same.
-    5: cells without rows are merged away. 6, 7: two directions of length 3, sizes 3 and 3, three entries each."""
+    """Step 1: totals are 3/sqrt(3) in six columns. 2: all six pass, and 4 k = 8 are kept. 3: the typical total, 1.72, is more
+    than 3 * 2.5 deviations, so 3 k = 6 cells. 4: each row goes to a cell that holds one of its columns, and all alike to the
+    same; in between, cells without rows get halves of these. 5: cells are merged to 2. 6, 7: two directions of length 3, sizes
+    3 and 3, three entries each."""
     asked = []
     monkeypatch.setattr(noise, "discrete_gaussian", lambda source, variance, n: np.zeros(n, dtype=np.int64))
     for name in ("UnitTotals", "UnitSums"):

@@ -102,7 +102,7 @@ def test_what_auto_cannot_do_is_refused_before_anything_is_charged(options, text
 
 def test_wide_sparse_rows_and_medians_need_a_number():
     with pytest.raises(InvalidValue, match="sparse"):
-        PrivateKMeans("auto", bounds=(-1, 1)).fit(sp.csr_array(np.ones((9, 17))))
+        PrivateKMeans("auto", bounds=(-1, 1)).fit(sp.csr_array(np.ones((9, 1001))))
     with pytest.raises(InvalidValue, match="n_clusters"):
         PrivateKMedian("auto", bounds=(-1, 1)).fit(clumps(2, 9))
     with scripted(1):

@@ -72,6 +72,8 @@ ASKED = {
     "many columns": means(lambda rows: np.hstack([rows] * 7), delta=1e-6),
     "principal axes": means(lambda rows: np.hstack([rows] * 7), delta=1e-6, tuning=tuning.Tree(frame="pca")),
     "sparse": means(sp.csr_array, bounds=(-1, 1)),
+    "directions": means(sp.csr_array, metric="cosine", bounds=None, method="spherical", delta=1e-6, epsilon=100.0),
+    "dense directions": means(np.asarray, metric="cosine", bounds=None),
     "sparse in a ball": means(lambda rows: sp.csr_array(np.hstack([rows] * 7)), **IN_BALL),
     "sparse candidates": means(lambda rows: sp.csr_array(np.hstack([rows] * 7)), method="candidates", **IN_BALL),
     "sparse columns": means(sp.csr_array, method="candidates", bounds=(-1, 1),

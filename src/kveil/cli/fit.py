@@ -96,7 +96,10 @@ def fit(
     objective: Annotated[
         Objective | None, typer.Option(help="squared distances, or distances; default k-means, on a graph k-median")
     ] = None,
-    metric: Annotated[Metric | None, typer.Option(help="'cosine': by direction, without bounds; 'graph': DATA is a public edge list, people are in --demand")] = None,
+    metric: Annotated[
+        Metric | None,
+        typer.Option(help="'cosine': by direction, without bounds; 'graph': DATA is a public edge list, people are in --demand"),
+    ] = None,
     demand: Annotated[Path | None, typer.Option(help="with --metric graph: one vertex per line, or a table of them")] = None,
     truncate: Annotated[float | None, typer.Option(help="with --metric graph: public cap on distances")] = None,
     method: Annotated[

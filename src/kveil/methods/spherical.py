@@ -1,8 +1,9 @@
 """Cosine clustering of sparse rows: find columns that matter, take steps with more cells than asked for there, and merge them.
 
-Three ideas carry it. Rows are made unit, so one row moves any table of sums by its own length, whatever the number of columns,
+Four ideas carry it. Rows are made unit, so one row moves any table of sums by its own length, whatever the number of columns,
 cells or entries. Columns are screened by one noisy total each, and rows are made unit again in those that are left, where noise
-is small. And every entry of a sum is cut by the noise that is known to be in it.
+is small. Every entry of a sum is cut by the noise that is known to be in it. And cells that are left without rows, as most are
+after two steps, get a half of a cell with many: which columns go together is told by the sums so far.
 """
 
 from __future__ import annotations
@@ -24,13 +25,14 @@ from kveil.methods.task import Task, check_count
 from kveil.methods.tree.method import LEAST_UNITS, Tree
 from kveil.progress import step as progress
 from kveil.questions.unit_rows import TOP, UnitRows, UnitSums, UnitTotals
-from kveil.solve.directions import merged_groups, standing
+from kveil.solve.directions import merged_groups, noise_length, split, standing
 from kveil.space.unit_ball import unit
 from kveil.tuning import Spherical as SphericalTuning
 
 OF_COUNTS, OF_CELLS = 0.01, 45 / 89  # of the budget, for the sizes of clusters; of what steps get, for those with more cells
 FLOOR, PURE_FLOOR = 3.0, 3.9  # deviations that a column needs to matter
 TYPICAL = 2.5  # deviations of a step: what a typical total must be, a cell, so that there are more cells than clusters
+ALONE = 1.5  # lengths of what noise alone leaves of a sum: a cell that is no longer may have no rows
 LONE_CUT = 3.0  # of one direction for all rows
 PURE_ENTRIES = 32  # of a row in kept columns where noise is pure: fewer mean less noise
 MOST_NUMBERS = 2**24  # in a table of sums: 128 MB
@@ -109,9 +111,13 @@ class _Fit:
         noise = self._deviation(view, share)
         placed = self._started(len(columns), self._n_cells(totals[columns], deviation, noise))
         progress("steps of many cells", 2, 4)
-        for _ in range(self.tuning.steps[0]):
+        history: list[Floats] = []
+        for number in range(self.tuning.steps[0]):
             sums = self._sums(view, placed.codes, share)
+            history.append(sums)
             placed = self._moved(placed, sums, self.tuning.cuts[0] * noise)
+            if 0 < number < self.tuning.steps[0] - 1:
+                placed = self._split(placed, np.concatenate(history), noise, is_laplace=self._is_laplace(view))
         progress("merging cells", 3, 4)
         placed = self._merged(placed, sums, noise)
         return self._placed(view, placed)
@@ -168,6 +174,14 @@ class _Fit:
         """Directions of what stands out of the sums; where nothing does, one stays as it was."""
         kept = standing(sums, cuts, self.tuning.least, signed=self.tuning.signed)
         return _Directions(np.where(kept.any(axis=1)[:, None], _whole(kept), placed.codes), kept)
+
+    def _split(self, placed: _Directions, history: Floats, noise: float, *, is_laplace: bool) -> _Directions:
+        """Halves of long sums in the place of cells that show no rows."""
+        cut, least, signed = self.tuning.cuts[0], self.tuning.least, self.tuning.signed
+        alone = noise_length(placed.kept.shape[1], cut, least, is_laplace=is_laplace, signed=signed)
+        kept = split(placed.kept, history, ALONE * alone * noise)
+        changed = (kept != placed.kept).any(axis=1)[:, None]
+        return _Directions(np.where(changed, _whole(kept), placed.codes), kept)
 
     def _merged(self, placed: _Directions, sums: Floats, noise: float) -> _Directions:
         """k directions of groups of cells. Their sums are added BEFORE the cut: what they share then stands out more."""

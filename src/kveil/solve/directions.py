@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
+from math import exp, pi, sqrt
 
-from kveil.arrays import Floats, Integers
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from kveil.arrays import Bools, Floats, Integers
+
+MOST_CELLS = 128  # that tell which columns go together: those with most rows
 
 
 def standing(sums: Floats, cuts: Floats | float, least: int, *, signed: bool) -> Floats:
@@ -18,6 +23,46 @@ def standing(sums: Floats, cuts: Floats | float, least: int, *, signed: bool) ->
         first = np.argsort(-sizes[place], kind="stable")[:least]
         found[place] = 0.0
         found[place, first] = sums[place, first] if signed else np.maximum(sums[place, first], 0.0)
+    return found
+
+
+def noise_length(n_numbers: int, cut: float, least: int, *, is_laplace: bool, signed: bool) -> float:
+    """How long a sum of noise alone is after `standing`, about, in deviations of one number."""
+    if is_laplace:
+        tail = exp(-sqrt(2) * cut) * (cut**2 + sqrt(2) * cut + 1) / 2
+    else:
+        tail = cut * exp(-(cut**2) / 2) / sqrt(2 * pi) + float(ndtr(-cut))
+    largest = max(0.0, -float(ndtri(min(0.5, least / n_numbers))))
+    return sqrt(max((2 if signed else 1) * n_numbers * tail, 1.3 * min(least, n_numbers) * largest**2))
+
+
+def halves(sums: Floats) -> Bools:
+    """(q,) which of two groups a column is in, by sums (m, q) of rows of different cells: columns of rows that go together rise
+    and fall together from cell to cell. The sign of the first singular vector, after totals of cells and columns are taken out.
+    """
+    first = np.argsort(-sums.sum(axis=1), kind="stable")[:MOST_CELLS]
+    sums = sums[first]
+    columns = np.maximum(sums.sum(axis=0), 1e-9)
+    expected = np.outer(sums.sum(axis=1) / columns.sum(), columns)
+    return np.asarray(np.linalg.svd((sums - expected) / np.sqrt(columns), full_matrices=False)[2][0] > 0)
+
+
+def split(kept: Floats, history: Floats, least: float) -> Floats:
+    """Sums (n, q) in which those that are no longer than `least` are gone: in the place of each stands a half of a long one.
+
+    A sum of two kinds of rows never comes apart by itself, and cells without rows get none. Which columns go together is told
+    by `history`, the sums (m, q) of all cells so far. The longest are halved first, each once. Half of one kind of rows does no
+    harm: it is merged again.
+    """
+    found, lengths = kept.copy(), np.linalg.norm(kept, axis=1)
+    empty, longest = np.flatnonzero(lengths <= least), np.argsort(-lengths, kind="stable")
+    for to, whole in zip(empty, longest[: len(kept) - len(empty)], strict=False):
+        columns = np.flatnonzero(kept[whole])
+        first = columns[halves(history[:, columns])]
+        if 0 < len(first) < len(columns):
+            found[to] = found[whole]
+            found[to, first] = 0.0
+            found[whole, np.setdiff1d(columns, first)] = 0.0
     return found
 
 

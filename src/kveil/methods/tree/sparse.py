@@ -7,6 +7,7 @@ of which those are kept that stand out from the noise: by clusters of the projec
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -16,12 +17,13 @@ from kveil.methods.base import Found, shares
 from kveil.methods.steps import NO_SIGNAL, Means, Taken, distance, noted, number_of_rows
 from kveil.methods.tree.growth import Leaves
 from kveil.methods.tree.kept import of_recovered
-from kveil.methods.tree.sparse_sums import SparseSums, standing_means
+from kveil.methods.tree.sparse_sums import SparseSums, standing_means, standing_out
 from kveil.methods.tree.stages import MOST_CENTERS, FirstLook, Stages
 from kveil.progress import step as progress
 from kveil.questions.cells import TOP, Residuals
 from kveil.questions.frame import Frame, whole_steps
 from kveil.solve.placed import Placed
+from kveil.solve.shrink import within
 from kveil.solve.sizing import wanted_groups
 from kveil.solve.synopsis import LARGEST, TOO_LARGE, of_steps
 from kveil.solve.wkmeans import thorough_kmeans
@@ -31,6 +33,24 @@ OF_COUNTS = 0.05  # of recovery
 LEAST = 0.3  # of the radius: what a cluster of average size may need in one column to stand out, or there is no signal
 OVER = 0.1  # the same for one of the cells that are merged into clusters
 MOST_NUMBERS = 2**24  # in sums of more cells than k: 128 MB
+
+
+NOT_BETTER = (
+    "k centres are not shown to be better than one mean: all are one private mean. Use a larger epsilon or fewer centres."
+)
+
+
+class Total(NamedTuple):
+    """A noisy sum of all rows (d,), and the variance of the noise in one number of it."""
+
+    sums: Floats
+    variance: float
+
+    def with_more(self, sums: Floats, law: SparseSums) -> Total:
+        """The same, averaged with the sum of other cells by inverse variance."""
+        other = len(sums) * law.deviation**2
+        trust = other / (self.variance + other)
+        return Total(trust * self.sums + (1 - trust) * sums.sum(axis=0), trust * self.variance)
 
 
 class SparseFit(Stages):
@@ -44,14 +64,15 @@ class SparseFit(Stages):
         progress("recovering centres", 4, 5)
         has_two = self._needed(self.desk.left / 2, seen.n) <= LEAST
         share = self.desk.left / (2 if has_two else 1)
-        placed, cells = self._recovered(frame, grown.leaves, seen.n, share)
+        placed, cells, whole = self._recovered(frame, grown.leaves, seen.n, share)
+        notes: tuple[str, ...] = ()
         if has_two:
-            placed = self._again(frame, placed)
+            placed, notes = self._again(frame, placed, whole, seen.n)
         if 2 * cells.centers.nbytes > LARGEST:  # not made at all: it would take memory for nothing
-            return self.ground.found(placed.centers, shares(placed.counts), placed.errors, (TOO_LARGE,))
+            return self.ground.found(placed.centers, shares(placed.counts), placed.errors, (*notes, TOO_LARGE))
         found = Means(cells.counts, cells.centers, cells.errors, cells.counts == 0)
         synopsis = of_recovered(self.ground, seen, frame, grown, found, self.desk.deviation(OF_COUNTS * share))
-        return self.ground.found(placed.centers, shares(placed.counts), placed.errors, (), synopsis)
+        return self.ground.found(placed.centers, shares(placed.counts), placed.errors, notes, synopsis)
 
     def look(self, *, always_middle: bool = False) -> FirstLook:
         """Rows and radius. There is no signal if not even a cluster on a few columns could pass the threshold."""
@@ -64,19 +85,21 @@ class SparseFit(Stages):
         most = min(MOST_CENTERS, self.k * LEAST / max(needed, 1e-300))
         return FirstLook(n, desk.deviation(share), np.zeros(self.d), radius, self.k if needed <= LEAST else 0, total, most)
 
-    def _recovered(self, frame: Frame, leaves: Leaves, n: float, share: float) -> tuple[Placed, Placed]:
-        """Centres in all columns from clusters found in the projection: more than k where noise allows, merged to k; and those
-        clusters."""
+    def _recovered(self, frame: Frame, leaves: Leaves, n: float, share: float) -> tuple[Placed, Placed, Total]:
+        """Centres in all columns from clusters found in the projection: more than k where noise allows, merged to k; those
+        clusters; and the sum of all rows."""
         law = self._sums((1 - OF_COUNTS) * share)
         most = max(self.k, min(4 * self.k, len(leaves.points) // 2, MOST_NUMBERS // self.d))
         k2 = wanted_groups(OVER, n, TOP, law.cutoff, self.k, most)
         seeds = whole_steps(thorough_kmeans(leaves.points, leaves.weights, k2, self.rng), frame.reach).astype(np.float64)
         bases, radii = np.zeros((k2, self.d), dtype=np.int64), np.full(k2, frame.radius, dtype=np.int64)
         question = Residuals(frame, Centers(seeds, None), "projected", "centred", bases, radii)
-        return self._placed(*self._release(question, OF_COUNTS * share, law), law, float(frame.radius))
+        counts, sums = self._release(question, OF_COUNTS * share, law)
+        return (*self._placed(counts, sums, law, float(frame.radius)), Total(sums.sum(axis=0), k2 * law.deviation**2))
 
-    def _again(self, frame: Frame, placed: Placed) -> Placed:
-        """Sums of the rows nearest to each centre, in all columns; a centre without rows stays."""
+    def _again(self, frame: Frame, placed: Placed, whole: Total, n: float) -> tuple[Placed, tuple[str, ...]]:
+        """Sums of the rows nearest to each centre, in all columns; a centre without rows stays. One mean, where these sums do not
+        show that k centres are better."""
         share = self.desk.left
         law = self._sums((1 - OF_COUNTS) * share)
         codes = whole_steps(placed.centers, self.ground.reach)
@@ -84,8 +107,29 @@ class SparseFit(Stages):
         question = Residuals(frame, Centers(codes.astype(np.float64), None), "measured", "centred", np.zeros_like(codes), radii)
         counts, sums = self._release(question, OF_COUNTS * share, law)
         found = standing_means(counts, sums, np.ones(self.k), law, float(frame.radius))
+        if not self._pays(codes * (TOP / frame.radius), counts, sums, law.deviation):
+            return self._lone(whole.with_more(sums, law), law, float(frame.radius), n), (NOT_BETTER,)
         weak = counts == 0
-        return Placed(np.where(weak[:, None], placed.centers, found.centers), counts, np.where(weak, placed.errors, found.errors))
+        centers = np.where(weak[:, None], placed.centers, found.centers)
+        return Placed(centers, counts, np.where(weak, placed.errors, found.errors)), ()
+
+    def _pays(self, centers: Floats, counts: Floats, sums: Floats, deviation: float) -> bool:
+        """Whether centres of the first release save more than one mean of theirs does, by the sums of the second, whose noise is
+        new: so it tells without bias. Lengths in radii divided by TOP.
+
+        A centre c saves 2 <c, S> - n |c|**2 of the squared lengths of its n rows, whose sum is S.
+        """
+        mean = counts @ centers / max(float(counts.sum()), 1.0)
+        apart = centers - mean
+        saved = 2 * float((apart * sums).sum()) - float(counts @ ((centers**2).sum(axis=1) - (mean**2).sum()))
+        return saved > 2 * deviation * float(np.sqrt((apart**2).sum())) or deviation == 0
+
+    def _lone(self, whole: Total, law: SparseSums, radius: float, n: float) -> Placed:
+        """One mean, k times, from the sum of all rows."""
+        cut = law.cutoff / law.deviation * np.sqrt(whole.variance)
+        kept = standing_out(whole.sums, cut)[None, :] * (radius / TOP / n)
+        error = np.sqrt(whole.variance * np.count_nonzero(kept)) * radius / TOP / n
+        return Placed(np.tile(within(kept, radius), (self.k, 1)), np.ones(self.k), np.full(self.k, error or radius))
 
     def _one_mean(self, seen: FirstLook) -> Found:
         """No signal for k centres: one mean, k times."""
