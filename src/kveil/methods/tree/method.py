@@ -42,6 +42,7 @@ from kveil.tuning import Tree as TreeTuning
 MOST_PCA_COLUMNS, MOST_SEEN_COLUMNS = 1000, 16  # of principal axes; up to the second the tree sees all columns, with delta > 0
 MOST_STEPS = 100
 OF_RECOVERY = 1 / 3  # of what the tree leaves, for means of clusters that were found in a projection; the rest is for steps
+LEAN_RECOVERY = 0.2  # where that is as good
 LEAST_UNITS, WIDEST = 2**14, 2.0**49  # of a ledger's units, so that shares are not lost in rounding; of a deviation, in steps
 
 
@@ -209,13 +210,18 @@ class _Fit(Stages):
         """Centres in all columns from clusters found in the projection, and how many relative steps are left for them."""
         k, desk = self.k, self.desk
         n_steps = self._recovery_steps(seen)
-        share = desk.left / (n_steps + 1) if self.is_pure or n_steps == 1 else OF_RECOVERY * desk.left
+        share = desk.left / (n_steps + 1) if self.is_pure or n_steps == 1 else self._recovery_share(grown.leaves, seen)
         found = self.recovered(frame, grown.leaves, seen, share, thorough_kmeans)
         synopsis = of_recovered(self.ground, seen, frame, grown, found, desk.deviation(0.05 * share))
         placed = Placed(found.moves, found.counts, found.errors)
         if len(found.counts) > k:
             placed = merged(placed, k, self.rng)
         return placed._replace(centers=within(seen.middle + placed.centers, self.ground.reach)), n_steps, synopsis
+
+    def _recovery_share(self, leaves: Leaves, seen: FirstLook) -> float:
+        """What the recovery is given: less where more budget would not tell more clusters apart."""
+        lean, full = LEAN_RECOVERY * self.desk.left, OF_RECOVERY * self.desk.left
+        return lean if self.n_groups(leaves, seen, lean) == self.n_groups(leaves, seen, full) else full
 
     def _recovery_steps(self, seen: FirstLook) -> int:
         """How many relative steps the recovery leaves budget for: fewer where noise would be as long as the radius of the rows

@@ -124,9 +124,7 @@ class Stages:
 
     def recovered(self, frame: Frame, leaves: Leaves, seen: FirstLook, share: float, clustered: Clustering) -> Means:
         """Released means, about the middle, of clusters found in the projection: more than k, to be merged, if noise allows."""
-        noise, n_leaves = np.sqrt(self.desk.spread(self.d, seen.radius, 0.95 * share)), len(leaves.points)
-        most = max(self.k, min(4 * self.k, 3 * n_leaves // 4))
-        cells = wanted_groups(0.3, seen.n, seen.radius, noise, self.k, most)
+        cells = self.n_groups(leaves, seen, share)
         seeds = whole_steps(clustered(leaves.points, leaves.weights, cells, self.rng), frame.reach).astype(np.float64)
         bases, radii = np.zeros((cells, self.d), dtype=np.int64), np.full(cells, frame.radius, dtype=np.int64)
         question = Residuals(frame, Centers(seeds, None), "projected", "centred", bases, radii)
@@ -136,6 +134,11 @@ class Stages:
             np.where(weak, 0.0, found.counts), np.where(weak[:, None], 0.0, found.moves),
             np.where(weak, self.ground.reach, found.errors), weak,
         )  # fmt: skip
+
+    def n_groups(self, leaves: Leaves, seen: FirstLook, share: float) -> int:
+        """How many clusters of a projection have means that are told apart with this share of the budget; k at least."""
+        noise = float(np.sqrt(self.desk.spread(self.d, seen.radius, 0.95 * share)))
+        return wanted_groups(0.3, seen.n, seen.radius, noise, self.k, max(self.k, min(4 * self.k, 3 * len(leaves.points) // 4)))
 
     def _mean(self, whole: Held, n: float) -> Floats:
         share = 0.04
