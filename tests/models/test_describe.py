@@ -189,12 +189,13 @@ def damaged():
 ODD = [
     (np.full((3, 2), np.nan), [None, 3, "corn"]),
     (np.full((3, 2), 1e308), [[], [1, None, "oil"], {"tin": 1}]),
+    (np.zeros((3, 2)), [np.array("corn"), np.array(["oil", "tin"]), np.array([["oil"], ["tin"]])]),
     (np.empty((0, 2)), []),
     (np.zeros((2, 2)), np.array([[np.nan, np.inf, -1, 0, 1]] * 2)),
 ]
 
 
-@pytest.mark.parametrize(("data", "said"), ODD, ids=["nan", "huge", "empty", "odd values"])
+@pytest.mark.parametrize(("data", "said"), ODD, ids=["nan", "huge", "arrays", "empty", "odd values"])
 def test_nothing_in_rows_raises_warns_or_changes_a_shape(release, data, said, recwarn):
     found = describe(release, data, said, 1.0, ledger=ledger(), vocabulary=WORDS)
     assert (len(found.clusters), len(recwarn)) == (3, 0)

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from kveil.errors import InvalidValue
 from kveil.kernel.grid import Ball, Box
 from kveil.partition.midpoints import Midpoints, descendants
+from kveil.partition.tiling import Tiling
 from kveil.questions.frame import Frame
-from kveil.questions.midpoint_cells import CellCounts, CellSums
+from kveil.questions.midpoint_cells import CellCounts, CellSums, TileCounts
 
 
 def domains(seed, d):
@@ -104,3 +105,14 @@ def test_cells_that_would_count_a_row_twice_are_refused():
     for levels in ([(1, [0]), (2, [1])], [(2, [1, 1])], [(1, [2])], [(63, [0])]):
         with pytest.raises(InvalidValue):
             CellSums.in_levels(frame, cells, [(level, np.array(codes)) for level, codes in levels])
+
+
+def test_a_row_at_any_border_of_a_partition_adds_one_to_one_cell():
+    """Every row of a small cube and some outside, one by one: among them all that lie on a border, or beside one."""
+    tiling = Tiling.whole(np.array([6, 3])).divided(np.array([2])).divided(np.array([0, 1, 3, 2]))
+    question = TileCounts(Frame(None, np.zeros(2, dtype=np.int64), 100), tiling)
+    rows = np.array([[x, y] for x in range(-8, 9) for y in range(-5, 6)], dtype=np.int32)
+    added = np.array([question.raw(rows[i : i + 1])[0] for i in range(len(rows))])
+    assert (added.sum(axis=1) == 1).all()
+    assert (added.max(axis=1) == 1).all()
+    assert question.raw(rows)[0].tolist() == added.sum(axis=0).tolist()

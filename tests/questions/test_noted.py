@@ -65,6 +65,28 @@ def test_labels_of_anything_else_are_not_used(first):
     assert same(after(first, residuals()), residuals().raw(ROWS))
 
 
+def test_labels_of_rows_as_measured_are_not_used_for_rows_as_projected():
+    frame = replace(FRAME, middle=np.array([300, -500, 0, 800]))
+    question = replace(residuals(frame), by="projected")
+    plain = question.raw(ROWS)
+    assert not same(plain, residuals(frame).raw(ROWS))
+    assert same(after(lengths(frame), question), plain)
+
+
+def test_labels_of_more_centres_than_a_byte_can_tell():
+    many = RNG.integers(-1000, 1000, (300, 4))
+    assert same(after(lengths(centers=many), residuals(centers=many)), residuals(centers=many).raw(ROWS))
+
+
+def test_cells_of_another_order_are_not_used_and_long_codes_are_kept_whole():
+    half = np.array([1000, 900, 800, 700])
+    order = halving_order(half, 20)
+    stages = [Stage(FRAME, half, axes[:8], np.arange(1), 8, axes) for axes in (order, order[::-1].copy())]
+    deep = Stage(FRAME, half, order, np.arange(2**12), 8, order)
+    assert same(after(stages[0], stages[1]), stages[1].raw(ROWS))
+    assert same(after(stages[0], deep), deep.raw(ROWS))
+
+
 def test_labels_are_found_once_for_distances_and_sums(monkeypatch):
     labelled, plain = [], noted.assign
     expected = residuals().raw(ROWS)

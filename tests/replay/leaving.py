@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
+from kveil.kernel.ledger import Ledger
 from kveil.release.folder import pack
 
 
@@ -13,3 +14,8 @@ def fitted(model: Any) -> dict[str, Any]:
     release, state = model.release_, {name: value for name, value in vars(model).items() if name != "ledger"}
     shown = {"repr": repr(release), "promise": str(release.guarantee), "pickle": pickle.dumps(state)}
     return {**vars(release), **pack(release, "parquet"), **shown}
+
+
+def filed(ledger: Ledger) -> list[Any]:
+    """What a ledger tells of its charges, notes too."""
+    return [(entry.amount, entry.plan, entry.committed, entry.notes) for entry in ledger.charges()]

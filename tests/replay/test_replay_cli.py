@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from leaving import filed
 from neighbours import demands, mixed, odd, people, rows_moved
 from replaying import replay
 
@@ -56,7 +57,7 @@ def test_what_the_command_line_prints_and_saves_follows_from_noisy_answers_alone
             path.unlink()
         budget = Ledger.create("budget.db", "clinic", 40.0, relation="add-remove")
         left = run(table_file(table), *FITS[name])
-        return {**left, "charged": [(entry.amount, entry.plan, entry.committed, entry.notes) for entry in budget.charges()]}
+        return {**left, "charged": filed(budget)}
 
     for pairs in rows_moved(2, "add-remove"):
         replay(act, pairs.table, pairs.neighbours[:4])

@@ -16,7 +16,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from leaving import fitted
+from leaving import filed, fitted
 from neighbours import DEMAND, OTHERS, Pairs, demands, halves, mixed, odd, people, rows_moved, stairs
 from replaying import replay
 
@@ -45,7 +45,8 @@ class Case:
         ledger = {} if self.ledger is None else {"ledger": Ledger.memory("one", **self.ledger)}
         model = self.model(**{"n_clusters": 3, "random_state": 1} | self.options | ledger)
         shown = {} if self.public is None else {"public": self.public}
-        return fitted(model.fit(self.rows(table), **shown))
+        left = fitted(model.fit(self.rows(table), **shown))
+        return {**left, **({"charged": filed(ledger["ledger"])} if ledger else {})}
 
     def pairs(self) -> Iterator[Pairs]:
         relation = self.options.get("relation", "add-remove")
@@ -150,6 +151,9 @@ KMEANS = {
     "tree, weights": means("tree", 3, most=3, bounds=[(-1.0, 1.0), (-1.0, 1.0)], rows=weighed),
     "tree, 3 columns": means("tree", 3, rows=polars_frame),
     "tree, 6 columns": means("tree", 6),
+    "tree, 6 columns, a radius for each": means("tree", 6, epsilon=1000.0),
+    "tree, 6 columns, a radius for each, Gaussian": means("tree", 6, epsilon=1000.0, n_clusters=2, **GAUSS),
+    "tree, 6 columns, a radius for each, people": means("tree", 6, epsilon=1000.0, n_clusters=2, **REPLACE, **of_people(2)),
     "tree, 6 columns, stairs": means("tree", 6, epsilon=10.0, tables=stairs),
     "tree, 6 columns, Gaussian": means("tree", 6, **GAUSS),
     "tree, 6 columns, Gaussian, people": means("tree", 6, epsilon=80.0, **GAUSS, **REPLACE, **of_people(2)),
@@ -285,6 +289,15 @@ def test_cases_with_a_public_sample_see_it_used_and_not_used():
     unused = (" of no use", ", nobody can tell", ", few columns")
     assert found == {name: name not in unused for name in found}
     assert len(found) > 2 * len(unused)
+
+
+def test_cases_with_a_radius_for_each_centre_ask_for_distances_by_centre():
+    names = [name for name in CASES if "a radius for each" in name]
+    for name in names:
+        with scripted(1):
+            left = CASES[name].act(next(CASES[name].pairs()).table)
+        assert "distances by centre" in {draw.label for draw in left["guarantee"].draws}, name
+    assert len(names) == 3
 
 
 def test_every_method_and_private_start_is_replayed():

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from leaving import fitted
+from leaving import filed, fitted
 from neighbours import mixed, odd, people, rows_moved, stairs
 from replaying import replay
 
@@ -84,7 +84,7 @@ def federated(d: int, options: dict[str, Any], rows: Any = lambda table: table) 
         held = {"north": rows(table), "south": rows(mixed(d) if table.shape[1] == d else _of_people(d))}
         parties = [Telling(source, name=name, policy=policy, **domain) for name, source in held.items()]
         made = FederatedKMeans(**{"n_clusters": 3, "epsilon": 40.0, "random_state": 1, **domain} | options).fit(parties)
-        charged = [entry.plan for party in parties for entry in party.ledger.charges()]
+        charged = [filed(party.ledger) for party in parties]
         return {**fitted(made), "told": [party.told for party in parties], "charged": charged}
 
     return act
@@ -181,7 +181,7 @@ def test_candidates_follow_from_noisy_answers_alone(d, relation, delta):
     def act(table: Any) -> dict[str, Any]:
         ledger = Ledger.memory("one", 40.0, delta, relation=relation)
         found = private_candidates(table, 40.0, delta=delta, ledger=ledger, bounds=(-1, 1), n_clusters=3, random_state=1)
-        return {**vars(found), "repr": repr(found), "charged": [entry.plan for entry in ledger.charges()]}
+        return {**vars(found), "repr": repr(found), "charged": filed(ledger)}
 
     more = stairs(d, relation, (19,)) if relation == "add-remove" else ()  # 54 rows and 55: another level
     for pairs in (*rows_moved(d, relation), *more):

@@ -9,7 +9,10 @@ import pytest
 
 from kveil import read
 from kveil.kernel.grid import Box
+from kveil.source.base import RawRows
 from kveil.source.cache import Cache
+from kveil.source.local import LocalSource
+from kveil.source.options import Options
 
 
 class Domain:
@@ -105,6 +108,17 @@ class Remember:
         return (np.array([int(noted is not None and np.array_equal(noted, block[:1]))]),)
 
 
+class Measure:
+    """A kernel that notes its rows, and tells how many there are, and how many were noted; -1 if nothing was."""
+
+    takes_page = True
+
+    def __call__(self, block, state, page):
+        noted = page.find("rows")
+        page.keep("rows", block.copy())
+        return (np.array([len(block), -1 if noted is None else len(noted)]),)
+
+
 @pytest.mark.parametrize("n", [20_000, 400_000], ids=["codes are kept", "codes are not"])
 @pytest.mark.parametrize("form", ["array", "parquet"])
 def test_every_block_has_a_page_of_its_own_in_all_passes(form, n, tmp_path):
@@ -116,6 +130,30 @@ def test_every_block_has_a_page_of_its_own_in_all_passes(form, n, tmp_path):
     passes = [source.map_reduce(Remember(), None, grid=grid, combine=np.minimum)[0].tolist() for _ in range(3)]
     assert passes == [[0], [1], [1]]
     assert (source._cache.blocks(grid) is None) == (n > 100_000)
+
+
+class Growing:
+    """A reader of one block, whose table has more rows every time that it is read."""
+
+    names, n_columns, width, is_sparse = None, 1, 1, False
+
+    def __init__(self):
+        self.n_rows = 10
+
+    def parts(self, rows):
+        return [0]
+
+    def blocks(self, part, rows, with_ids):
+        self.n_rows += 5
+        yield RawRows(np.full((self.n_rows, 1), 0.5))
+
+
+def test_notes_of_a_block_are_not_used_for_one_of_another_length():
+    """A file that grows between two passes: its new rows have no label, and a compiled loop would read past the last one."""
+    source, grid = LocalSource(Growing(), Options()), Box([-1.0], [1.0], 16)
+    source._cache.limit = 0  # codes are not kept, so that every pass reads
+    lengths = [source.map_reduce(Measure(), None, grid=grid)[0].tolist() for _ in range(3)]
+    assert lengths == [[15, -1], [20, -1], [25, -1]]
 
 
 def test_a_kernel_that_asks_for_no_page_gets_none():

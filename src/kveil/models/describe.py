@@ -197,6 +197,8 @@ def _sound(what: str, table: Any) -> Any:
 def _words(said: Any) -> Iterable[str]:
     if isinstance(said, str):
         return WORD.findall(said.lower())
+    if isinstance(said, np.ndarray):
+        return _words(said.ravel().tolist())  # one without a length cannot be gone through
     return (
-        (word for word in said if isinstance(word, str)) if isinstance(said, list | tuple | set | frozenset | np.ndarray) else ()
+        (word for word in said if isinstance(word, str)) if isinstance(said, list | tuple | set | frozenset) else ()
     )

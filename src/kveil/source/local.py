@@ -117,8 +117,9 @@ class LocalSource:
                 done += n_rows
                 if values.shape[0]:
                     codes = quietly(partial(encode, grid, values))
-                    filling.add((number, start), codes)
-                    yield (number, start), codes
+                    block_number = (number, start, codes.shape[0])  # a file that grew has other blocks: no note is of them
+                    filling.add(block_number, codes)
+                    yield block_number, codes
 
 
 @dataclass(frozen=True)
