@@ -78,8 +78,8 @@ _HOMES = {
 __all__ = [
     "Bounds", "CandidateSet", "Comparison", "CuratorPlan", "Euclidean", "Evaluation", "FederatedKMeans", "Graph", "Guarantee",
     "KMedian", "Ledger", "LocalKMeans", "Manhattan", "Metric", "OnlineKMeans", "Precomputed", "PrivacyUnit", "PrivateKMeans",
-    "PrivateKMedian", "Release", "SigningKey", "Source", "StreamKMeans", "Themes", "Verified", "__version__", "compare", "describe",
-    "evaluate", "find_bounds", "inspect", "load", "plan", "private_candidates", "read", "verify",
+    "PrivateKMedian", "Release", "SigningKey", "Source", "StreamKMeans", "Themes", "Verified", "__version__", "compare",
+    "describe", "evaluate", "find_bounds", "inspect", "load", "plan", "private_candidates", "read", "verify",
 ]  # fmt: skip
 
 
