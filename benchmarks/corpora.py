@@ -25,8 +25,8 @@ def reuters() -> csr_array:
 
 
 def docstrings() -> csr_array:
-    """Docstrings of ten Python packages that are installed beside kveil: technical English. Nothing was tuned on them. Which there
-    are depends on their versions, so figures differ a little from one environment to another."""
+    """Docstrings of ten Python packages that are installed beside kveil: technical English. Nothing was tuned on them. What
+    there is depends on their versions, so figures differ a little from one environment to another."""
     place = Path(np.__file__).parents[1]
     texts = []
     for package in ("numpy", "scipy", "sklearn", "pandas", "matplotlib", "networkx", "dask", "polars", "pyarrow", "numba"):

@@ -98,6 +98,25 @@ def test_every_kind_of_file_gives_the_centres_that_the_library_gives(kind, fitte
     assert "NOT VALID: the noise was scripted" in printed
 
 
+def test_directions_need_no_bounds_and_take_none(fitted, kveil, rows, tmp_path):
+    np.save(tmp_path / "rows.npy", rows)
+    data = tmp_path / "rows.npy"
+    _, release = fitted(data, "--k", 3, "--random-state", 1, "--metric", "cosine", "--delta", 1e-6, "--epsilon", 4)
+    assert is_the_release_of(model_of(rows, bounds=None, metric="cosine", delta=1e-6, epsilon=4.0), release)
+    _, forced = fitted(data, "--k", 3, "--metric", "cosine", "--method", "spherical", "--delta", 1e-6, out="forced")
+    assert forced.method["used"] == "spherical"
+    refused = (
+        ("--bounds", "0,10"), ("--radius", 1), ("--scaling", "bounds"), ("--objective", "k-median"), ("--method", "lloyd"),
+    )  # fmt: skip
+    for given in refused:
+        outcome = kveil("fit", data, "-o", tmp_path / "no", "--metric", "cosine", *given)
+        assert outcome.code != 0
+        assert "cosine" in outcome.err
+    planned = kveil("plan", "--rows", 20000, "--columns", 100, "--delta", 1e-6, "--metric", "cosine")
+    assert planned.code == 0
+    assert "Nothing was charged" in planned.out
+
+
 def test_columns_are_used_in_the_order_they_were_named(fitted, csv, rows):
     printed, release = fitted(csv, *ARGUMENTS, "--columns", "height, age")
     assert release.features == ("height", "age")

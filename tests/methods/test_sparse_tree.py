@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 import kveil
 from kveil import Ledger, PrivateKMeans, tuning
 from kveil.errors import KveilError
-from kveil.methods.tree import sparse_sums
+from kveil.methods.tree import sparse, sparse_sums
 from kveil.questions import frame
 from kveil.testing import scripted
 
@@ -81,6 +81,20 @@ def test_auto_takes_the_tree_which_does_better_than_lloyd_and_one_mean(toy):
     model = PrivateKMeans(2, radius=1.0).fit(csr_array(np.eye(20)))
     assert model.method_ == "tree"
     assert "sparse" in model.release_.method["why"]
+
+
+def test_one_mean_where_k_centres_are_shown_to_be_no_better():
+    """Rows of one kind, each 20 of 300 words: the sums of the second release show a loss. Of four kinds they do not."""
+    rng = np.random.default_rng(0)
+    words, kind = rng.integers(0, 300, (6000, 20)), np.arange(6000) % 4
+    topics = 300 + 12 * kind[:, None] + rng.integers(0, 12, (6000, 20))
+    for columns, is_one in ((words, True), (topics, False)):
+        rows = csr_array((np.full(columns.size, 20**-0.5), columns.ravel(), np.arange(0, 120_001, 20)), shape=(6000, 2000))
+        with scripted(0):
+            model = PrivateKMeans(4, epsilon=0.25, delta=1e-6, radius=1.0, random_state=0).fit(rows)
+        assert (sparse.NOT_BETTER in model.release_.notes) == is_one
+        assert (not np.ptp(model.cluster_centers_, axis=0).any()) == is_one
+        assert is_one or cost(rows, model.cluster_centers_) < 0.9 * cost(rows, np.asarray(rows.mean(axis=0))[None])
 
 
 def small(d, n=3000, seed=0):

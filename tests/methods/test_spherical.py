@@ -13,7 +13,7 @@ from kveil.kernel import noise
 from kveil.kernel.loss import floor_delta, floor_epsilon, zcdp_rho
 from kveil.methods import spherical
 from kveil.questions import frame
-from kveil.solve.directions import merged_groups, standing
+from kveil.solve.directions import merged_groups, noise_length, own_parts, split, standing
 from kveil.testing import scripted
 
 SIX = np.array([[2, 2, 2, 0, 0, 0, 0, 0]] * 3 + [[0, 0, 0, 5, 5, 5, 0, 0]] * 3)
@@ -81,6 +81,36 @@ def test_sums_of_one_direction_are_joined_first_and_every_group_is_kept():
     rng = np.random.default_rng(0)
     some = rng.random((30, 8))
     assert merged_groups(some, 7).tolist() == _slowly_merged(some, 7)
+
+
+def test_a_sum_of_two_kinds_of_rows_is_halved_by_columns_that_rise_together():
+    """Cells of the history hold different mixtures of two kinds: columns 0 to 2 and 3 to 5. The empty sum gets one of them."""
+    kinds = np.array([[4.0, 4, 4, 0, 0, 0], [0, 0, 0, 4.0, 4, 4]])
+    history = np.array([[9, 1], [2, 8], [5, 5], [7, 3]]) @ kinds
+    kept = np.array([[4.0, 4, 4, 4, 4, 4], [0, 0, 0, 0, 0, 0.1], [1.0, 0, 0, 0, 0, 0]])
+    found = split(kept, history, 0.5)
+    assert sorted(found[:2].tolist()) == sorted(kinds.tolist())
+    assert found[2].tolist() == kept[2].tolist()  # one column has no halves
+    assert (split(kept, history, 0.0) == kept).all()  # none is empty
+
+
+def test_own_parts_are_what_a_cell_has_more_of_than_others():
+    """By hand: both cells hold half of all rows, so half of the totals (12, 12, 4, 4, ...) is taken from each."""
+    sums = np.concatenate([np.tile([[12.0], [0.0]], 6), np.tile([[0.0], [12.0]], 6)], axis=1) + 2.0
+    own = own_parts(sums, 1.0, 0.0)
+    assert np.allclose(own, sums - 8)
+    assert (own_parts(sums, 9.0, 0.0) == sums).all()  # nothing of it stands out
+    assert (own_parts(np.zeros((3, 4)), 0.0, 0.01) == 0).all()
+
+
+@pytest.mark.parametrize("is_laplace", [False, True])
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize(("n", "cut"), [(20_000, 2.25), (200, 2.25), (3000, 3.9)])
+def test_what_noise_alone_leaves_is_about_as_long_as_said(n, cut, signed, is_laplace):
+    rng = np.random.default_rng(0)
+    noise = rng.laplace(0, 2**-0.5, (200, n)) if is_laplace else rng.standard_normal((200, n))
+    lengths = np.linalg.norm(standing(noise, cut, 32, signed=signed), axis=1)
+    assert 0.95 < lengths.mean() / noise_length(n, cut, 32, is_laplace=is_laplace, signed=signed) < 1.05
 
 
 def _slowly_merged(sums, k):

@@ -9,7 +9,7 @@ after two steps, get a half of a cell with many: which columns go together is to
 from __future__ import annotations
 
 from math import exp, sqrt
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
@@ -25,13 +25,14 @@ from kveil.methods.task import Task, check_count
 from kveil.methods.tree.method import LEAST_UNITS, Tree
 from kveil.progress import step as progress
 from kveil.questions.unit_rows import TOP, UnitRows, UnitSums, UnitTotals
-from kveil.solve.directions import merged_groups, noise_length, split, standing
+from kveil.solve.directions import merged_groups, noise_length, own_parts, split, standing
 from kveil.space.unit_ball import unit
 from kveil.tuning import Spherical as SphericalTuning
 
 OF_COUNTS, OF_CELLS = 0.01, 45 / 89  # of the budget, for the sizes of clusters; of what steps get, for those with more cells
 FLOOR, PURE_FLOOR = 3.0, 3.9  # deviations that a column needs to matter
 TYPICAL = 2.5  # deviations of a step: what a typical total must be, a cell, so that there are more cells than clusters
+N_EARLY = 2  # steps in which a cell is what it has more of than others
 ALONE = 1.5  # lengths of what noise alone leaves of a sum: a cell that is no longer may have no rows
 LONE_CUT = 3.0  # of one direction for all rows
 PURE_ENTRIES = 32  # of a row in kept columns where noise is pure: fewer mean less noise
@@ -115,7 +116,8 @@ class _Fit:
         for number in range(self.tuning.steps[0]):
             sums = self._sums(view, placed.codes, share)
             history.append(sums)
-            placed = self._moved(placed, sums, self.tuning.cuts[0] * noise)
+            shown = sums if number >= N_EARLY or self.tuning.signed else self._own(sums, self.tuning.cuts[0] * noise, view)
+            placed = self._moved(placed, shown, self.tuning.cuts[0] * noise)
             if 0 < number < self.tuning.steps[0] - 1:
                 placed = self._split(placed, np.concatenate(history), noise, is_laplace=self._is_laplace(view))
         progress("merging cells", 3, 4)
@@ -131,8 +133,7 @@ class _Fit:
 
     def _has_signal(self, totals: Floats, deviation: float) -> bool:
         """Whether more columns pass the floor than noise alone would explain. All of them are more, however few they are."""
-        chance = 0.5 * exp(-sqrt(2) * self._floor) if self.is_pure else float(ndtr(-self._floor))
-        by_chance = chance * self.d
+        by_chance = _chance(self._floor, is_laplace=self.is_pure) * self.d
         passing = int(np.count_nonzero(totals > self._floor * deviation))
         return self.desk.kind == "none" or passing > min(by_chance + 4 * sqrt(by_chance) + 4, self.d - 1)
 
@@ -173,15 +174,19 @@ class _Fit:
     def _moved(self, placed: _Directions, sums: Floats, cuts: Floats | float) -> _Directions:
         """Directions of what stands out of the sums; where nothing does, one stays as it was."""
         kept = standing(sums, cuts, self.tuning.least, signed=self.tuning.signed)
-        return _Directions(np.where(kept.any(axis=1)[:, None], _whole(kept), placed.codes), kept)
+        return _Directions(np.where(np.any(kept, axis=1, keepdims=True), _whole(kept), placed.codes), kept)
+
+    def _own(self, sums: Floats, cut: float, view: UnitRows) -> Floats:
+        """What cells have more of than others, where it stands out: early steps would else make all cells alike."""
+        return own_parts(sums, cut, _chance(self.tuning.cuts[0], is_laplace=self._is_laplace(view)))
 
     def _split(self, placed: _Directions, history: Floats, noise: float, *, is_laplace: bool) -> _Directions:
         """Halves of long sums in the place of cells that show no rows."""
         cut, least, signed = self.tuning.cuts[0], self.tuning.least, self.tuning.signed
         alone = noise_length(placed.kept.shape[1], cut, least, is_laplace=is_laplace, signed=signed)
         kept = split(placed.kept, history, ALONE * alone * noise)
-        changed = (kept != placed.kept).any(axis=1)[:, None]
-        return _Directions(np.where(changed, _whole(kept), placed.codes), kept)
+        is_whole = np.all(kept == placed.kept, axis=1, keepdims=True)
+        return _Directions(np.where(is_whole, placed.codes, _whole(kept)), kept)
 
     def _merged(self, placed: _Directions, sums: Floats, noise: float) -> _Directions:
         """k directions of groups of cells. Their sums are added BEFORE the cut: what they share then stands out more."""
@@ -243,16 +248,21 @@ def check_tuning(tuning: SphericalTuning) -> SphericalTuning:
     if not isinstance(tuning.cuts, tuple) or len(tuning.cuts) != 2:
         raise InvalidValue("tuning.cuts must be two numbers: deviations of noise, for either kind of steps.")
     floor = FLOOR if tuning.floor is None else tuning.floor
-    ranges = {
+    ranges: dict[str, tuple[Any, float, float]] = {
         "cells": (tuning.cells, 1, 100), "energy": (tuning.energy, 0.01, 1), "floor": (floor, 0.1, 100),
         "of_totals": (tuning.of_totals, 0.001, 0.9), "cuts": (min(tuning.cuts), 0, 100),
     }  # fmt: skip
     for name, (value, low, high) in ranges.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-            raise InvalidValue(f"tuning.{name} must be a number between {low} and {high}, got {value!r}.")
+            raise InvalidValue(f"tuning.{name} must be a number between {low:g} and {high:g}, got {value!r}.")
     if not isinstance(tuning.signed, bool):
         raise InvalidValue("tuning.signed must be True or False.")
     return tuning
+
+
+def _chance(deviations: float, *, is_laplace: bool) -> float:
+    """That noise alone passes so many deviations."""
+    return 0.5 * exp(-sqrt(2) * deviations) if is_laplace else float(ndtr(-deviations))
 
 
 def _whole(directions: Floats) -> Integers:

@@ -45,14 +45,14 @@ class UnitRows:
             return Part(label, "coordinates", self.l1_length, 1 / TOP, is_signed=is_signed)
         return Part(label, "vectors", TOP, 1 / TOP, is_signed=is_signed)
 
-    def pieces(self, rows: Any) -> Iterator[tuple[Any, ...]]:
+    def pieces(self, rows: Any) -> Iterator[tuple[Any, Any, Any, Integers, int, bool, int]]:
         """Arguments of the kernels, for every piece of a block."""
         place = np.full(self.n_columns, -1, dtype=np.int64)
         place[self.columns] = np.arange(len(self.columns))
         for piece in blocks(rows):
             csr = piece if is_csr(piece) else csr_array(piece)
-            arrays = (part.astype(np.int64, copy=False) for part in (csr.data, csr.indices, csr.indptr))  # compiled once
-            yield (*arrays, place, self.nonzeros or 0, self.signed, TOP)
+            values, columns, starts = (part.astype(np.int64, copy=False) for part in (csr.data, csr.indices, csr.indptr))
+            yield values, columns, starts, place, self.nonzeros or 0, self.signed, TOP
 
 
 @dataclass(frozen=True, eq=False)

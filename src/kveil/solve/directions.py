@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, pi, sqrt
+from math import exp, log, pi, sqrt
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -26,14 +26,30 @@ def standing(sums: Floats, cuts: Floats | float, least: int, *, signed: bool) ->
     return found
 
 
+def own_parts(sums: Floats, cut: float, chance: float) -> Floats:
+    """Sums (n, q) less what each would hold if its rows were like all rows; as they are where that does not stand out.
+
+    A sum of rows of all kinds points where every other does, and draws rows of all kinds again. What it has more of than its
+    share tells it apart. Without signs; a row stays as it is unless more entries pass the cut than by the `chance` of noise.
+    """
+    total, by_chance = sums.sum(axis=0), chance * sums.shape[1]
+    shares = np.maximum(sums.sum(axis=1), 0.0) / max(float(total.sum()), 1e-300)
+    own = sums - np.outer(shares, total)
+    passing = np.count_nonzero(own > cut, axis=1)
+    return np.where((passing > by_chance + 4 * sqrt(by_chance) + 4)[:, None], own, sums)
+
+
 def noise_length(n_numbers: int, cut: float, least: int, *, is_laplace: bool, signed: bool) -> float:
-    """How long a sum of noise alone is after `standing`, about, in deviations of one number."""
+    """How long a sum of noise alone is after `standing`, in deviations of one number: the numbers beyond the cut, or the `least`
+    largest."""
+    sides = 2 if signed else 1
+    share = min(0.5, least / (sides * n_numbers))
+    z = min(cut, -log(2 * share) / sqrt(2) if is_laplace else -float(ndtri(share)))
     if is_laplace:
-        tail = exp(-sqrt(2) * cut) * (cut**2 + sqrt(2) * cut + 1) / 2
+        tail = exp(-sqrt(2) * z) * (z**2 + sqrt(2) * z + 1) / 2
     else:
-        tail = cut * exp(-(cut**2) / 2) / sqrt(2 * pi) + float(ndtr(-cut))
-    largest = max(0.0, -float(ndtri(min(0.5, least / n_numbers))))
-    return sqrt(max((2 if signed else 1) * n_numbers * tail, 1.3 * min(least, n_numbers) * largest**2))
+        tail = z * exp(-(z**2) / 2) / sqrt(2 * pi) + float(ndtr(-z))
+    return sqrt(sides * n_numbers * tail)
 
 
 def halves(sums: Floats) -> Bools:

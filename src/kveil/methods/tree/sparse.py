@@ -36,7 +36,7 @@ MOST_NUMBERS = 2**24  # in sums of more cells than k: 128 MB
 
 
 NOT_BETTER = (
-    "k centres are not shown to be better than one mean: all are one private mean. Use a larger epsilon or fewer centres."
+    "k centres were found to be no better than one mean: all are one private mean. Use a larger epsilon or fewer centres."
 )
 
 
@@ -98,8 +98,8 @@ class SparseFit(Stages):
         return (*self._placed(counts, sums, law, float(frame.radius)), Total(sums.sum(axis=0), k2 * law.deviation**2))
 
     def _again(self, frame: Frame, placed: Placed, whole: Total, n: float) -> tuple[Placed, tuple[str, ...]]:
-        """Sums of the rows nearest to each centre, in all columns; a centre without rows stays. One mean, where these sums do not
-        show that k centres are better."""
+        """Sums of the rows nearest to each centre, in all columns; a centre without rows stays. One mean, where these sums
+        show that k centres are worse."""
         share = self.desk.left
         law = self._sums((1 - OF_COUNTS) * share)
         codes = whole_steps(placed.centers, self.ground.reach)
@@ -107,29 +107,34 @@ class SparseFit(Stages):
         question = Residuals(frame, Centers(codes.astype(np.float64), None), "measured", "centred", np.zeros_like(codes), radii)
         counts, sums = self._release(question, OF_COUNTS * share, law)
         found = standing_means(counts, sums, np.ones(self.k), law, float(frame.radius))
-        if not self._pays(codes * (TOP / frame.radius), counts, sums, law.deviation):
+        if not self._pays(codes.astype(np.float64) * (TOP / frame.radius), counts, sums, law.deviation):
             return self._lone(whole.with_more(sums, law), law, float(frame.radius), n), (NOT_BETTER,)
         weak = counts == 0
         centers = np.where(weak[:, None], placed.centers, found.centers)
         return Placed(centers, counts, np.where(weak, placed.errors, found.errors)), ()
 
     def _pays(self, centers: Floats, counts: Floats, sums: Floats, deviation: float) -> bool:
-        """Whether centres of the first release save more than one mean of theirs does, by the sums of the second, whose noise is
-        new: so it tells without bias. Lengths in radii divided by TOP.
+        """Whether centres of the first release may save more than one mean of theirs does, by the sums of the second, whose noise
+        is new: so it tells without bias. Lengths in radii divided by TOP.
 
-        A centre c saves 2 <c, S> - n |c|**2 of the squared lengths of its n rows, whose sum is S.
+        A centre c saves 2 <c, S> - n |c|**2 of the squared lengths of its n rows, whose sum is S. Where the difference is within
+        one deviation of 0, k centres stay: the second release makes them better.
         """
         mean = counts @ centers / max(float(counts.sum()), 1.0)
         apart = centers - mean
         saved = 2 * float((apart * sums).sum()) - float(counts @ ((centers**2).sum(axis=1) - (mean**2).sum()))
-        return saved > 2 * deviation * float(np.sqrt((apart**2).sum())) or deviation == 0
+        return deviation == 0 or saved > -2 * deviation * float(np.sqrt((apart**2).sum()))
 
     def _lone(self, whole: Total, law: SparseSums, radius: float, n: float) -> Placed:
-        """One mean, k times, from the sum of all rows."""
-        cut = law.cutoff / law.deviation * np.sqrt(whole.variance)
-        kept = standing_out(whole.sums, cut)[None, :] * (radius / TOP / n)
-        error = np.sqrt(whole.variance * np.count_nonzero(kept)) * radius / TOP / n
-        return Placed(np.tile(within(kept, radius), (self.k, 1)), np.ones(self.k), np.full(self.k, error or radius))
+        """One mean, k times, from the sum of all rows: what stands out of it, or all of it, shrunken, whichever saves more."""
+        noise, energy = whole.variance, float((whole.sums**2).sum())
+        kept = standing_out(whole.sums, law.cutoff / law.deviation * np.sqrt(noise))
+        n_kept, factor = int(np.count_nonzero(kept)), max(0.0, 1 - self.d * noise / max(energy, 1e-300))
+        if factor**2 * energy > float((kept**2).sum()) - 2 * noise * n_kept:
+            kept, n_kept = factor * whole.sums, self.d
+        unit = radius / TOP / n
+        error = min(radius, np.sqrt(noise * n_kept) * unit) if kept.any() else radius
+        return Placed(np.tile(within(kept[None, :] * unit, radius), (self.k, 1)), np.ones(self.k), np.full(self.k, error))
 
     def _one_mean(self, seen: FirstLook) -> Found:
         """No signal for k centres: one mean, k times."""
