@@ -84,26 +84,8 @@ def test_nothing_beside_the_answers_depends_on_rows(ask):
 
 def test_desks_show_what_is_listed_here_and_no_more():
     """A new public name is a thing that methods may read: is it public?"""
-<<<<<<< HEAD
     pooled = {"active", "ask", "choose", "choose_each", "deviation", "hold", "kind", "left", "noise", "perform", "relation"}
     pooled |= {"choose_several", "sharpness", "spread", "total", "unit"}
-=======
-    pooled = {
-        "active",
-        "ask",
-        "choose",
-        "choose_each",
-        "deviation",
-        "hold",
-        "kind",
-        "left",
-        "noise",
-        "perform",
-        "relation",
-        "sharpness",
-    }
-    pooled |= {"choose_several", "spread", "total", "unit"}
->>>>>>> cosine
     desk, held = (set(names) for names in at_a_pool(TABLES[1])[:2])
     assert desk == pooled | {"is_sparse", "max_rows", "n_columns", "on", "rest"}
     assert held == pooled | {"show"}
