@@ -199,6 +199,4 @@ def _words(said: Any) -> Iterable[str]:
         return WORD.findall(said.lower())
     if isinstance(said, np.ndarray):
         return _words(said.ravel().tolist())  # one without a length cannot be gone through
-    return (
-        (word for word in said if isinstance(word, str)) if isinstance(said, list | tuple | set | frozenset) else ()
-    )
+    return (word for word in said if isinstance(word, str)) if isinstance(said, list | tuple | set | frozenset) else ()
