@@ -164,3 +164,12 @@ def test_stated_deviations_are_those_of_the_noise(kind):
     margin = 8 * (5 / n) ** 0.5
     assert abs((counts**2).mean() / law.deviation(COUNTS, budget) ** 2 - 0.98) < margin + 0.03
     assert abs((sums**2).sum(axis=1).mean() / law.spread(4, 30, budget) - 1) < margin
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_counts_that_are_bounded_in_l2_alone_get_no_laplace_noise(relation):
+    words = Part("keywords", "counts", 3, in_l2=True)
+    with pytest.raises(AssertionError, match="needs a bound in L1"):
+        Law("pure", relation, ONE).measure(words, 1, Fraction(1))
+    charge = Law("zcdp", relation, ONE).measure(words, 1, Fraction(1)).charge
+    assert charge.sensitivity == (3 if relation == "add-remove" else 5)  # sqrt(18), rounded up

@@ -48,6 +48,14 @@ def test_a_side_that_is_a_power_of_two_is_halved_by_shifts():
     assert (cells.find(rows) == sum(bit << (29 - b) for b, bit in enumerate(bits))).all()
 
 
+@pytest.mark.parametrize("depth", [0, 1, 45, 50, 51, 53, 54, 57, 58])
+def test_the_deepest_cells_are_those_of_whole_numbers(depth):
+    """Also where a quotient passes 2**53, beyond which floats have gaps."""
+    half = 5
+    wanted = [min((y + half << depth) // (2 * half), (1 << depth) - 1) for y in range(-half, half + 1)]
+    assert Midpoints.in_turn([half], depth).find(all_rows([half])).tolist() == wanted
+
+
 @settings(max_examples=60, deadline=None)
 @given(small_cells())
 def test_every_row_is_in_the_box_of_its_cell_and_within_reach_of_its_anchor(cells):

@@ -130,6 +130,7 @@ KMEANS = {
     "tree, 2 columns": means("tree"),
     "tree, loud noise": means("tree", epsilon=1.0),
     "tree, stairs": means("tree", epsilon=4.0, tables=stairs),
+    "tree, zooming, stairs": means("tree", tables=partial(stairs, steps=(1, 5, 8))),  # a look with a row more keeps a cell more
     "tree, replace-one": means("tree", **REPLACE),
     "tree, people": means("tree", **of_people(3)),
     "tree, ball": means("tree", 3, radius=1.0),

@@ -262,6 +262,8 @@ def test_hashes_of_sparse_rows_mind_what_is_in_them_and_not_how_it_is_stored():
     stored = sp.csr_array((rows.ravel(), np.tile(np.arange(3), 5), np.arange(0, 16, 3)), shape=(5, 3))  # zeros too
     assert len(set(sparse_row_hashes(plain).tolist())) == 5
     assert sparse_row_hashes(plain).tolist() == sparse_row_hashes(stored).tolist()
+    # By its place, a row of one person would decide which rows of others stay.
+    assert sparse_row_hashes(plain).tolist() == [int(sparse_row_hashes(plain[[i]])[0]) for i in range(5)]
 
 
 def test_a_table_without_rows_has_no_people_and_a_summary(tmp_path):

@@ -14,7 +14,8 @@ def code_of(row: Any, half: Any, depth: Any, order: Any, place: Any) -> int:
     for a in range(half.shape[0]):
         y = min(max(row[a], -half[a]), half[a])
         top, whole = (1 << depth[a]) - 1, 2 * half[a]
-        if whole >> (53 - depth[a]) == 0:  # below 2**53 floats divide exactly (`questions._kernels.add_residuals`), and quicker
+        # Below 2**53 floats divide exactly (`questions._kernels.add_residuals`), and quicker. No shift is by less than 0.
+        if depth[a] < 53 and whole >> (53 - depth[a]) == 0:
             part = int(float((y + half[a]) << depth[a]) / float(whole))
         else:
             part = ((y + half[a]) << depth[a]) // whole
