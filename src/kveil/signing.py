@@ -9,6 +9,7 @@ from typing import Any, Self
 from kveil.errors import InvalidValue, MissingExtra
 
 KEY_BYTES, SIGNATURE_BYTES = 32, 64
+PUBLIC_SUFFIX = ".pub"  # of the file that `kveil keys new` puts beside the secret key
 
 
 class SigningKey:
@@ -33,6 +34,8 @@ class SigningKey:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """The key that `save` wrote."""
+        if os.fsdecode(path).endswith(PUBLIC_SUFFIX):  # it has as many digits, and signs, but everybody knows it
+            raise InvalidValue(f"{os.fspath(path)!r} is a public key, and signing takes the secret one: the file without .pub.")
         try:
             with open(path, encoding="ascii") as file:
                 secret = bytes.fromhex(file.read(4 * KEY_BYTES))
@@ -76,13 +79,18 @@ def public_key(given: str | os.PathLike[str]) -> str:
     """A public key in hexadecimal: as it is given, or out of the file at a path."""
     text = os.fspath(given)
     if not is_key(text):
+        if os.path.isfile(text) and os.path.isfile(text + PUBLIC_SUFFIX):
+            raise InvalidValue(f"{text!r} is a secret key, which only its owner should have. Pass {text + PUBLIC_SUFFIX!r}.")
         try:
             with open(given, encoding="ascii") as file:
                 text = file.read(4 * KEY_BYTES).strip()
         except (OSError, ValueError):
             text = ""
     if not is_key(text):
-        raise InvalidValue("a public key is 64 hexadecimal digits, or a file of them, as `kveil keys new` writes it.")
+        raise InvalidValue(
+            f"there is no public key at {os.fspath(given)!r}. Pass the file that ends in .pub, from `kveil keys new`, or its 64 "
+            "hexadecimal digits."
+        )
     return text
 
 

@@ -21,11 +21,12 @@ def test_a_description_is_charged_drawn_and_told_in_words_and_json(kveil, tmp_pa
     fitted = kveil("fit", tmp_path / "rows.csv", "--columns", "x", "-o", tmp_path / "out", "-k", 2, "--bounds", "0,10", *paid)
     assert fitted.code == 0, fitted
     asked = (tmp_path / "out", tmp_path / "rows.csv", "--keywords", tmp_path / "words.txt", *paid, "--per-row", 1)
-    told = kveil("describe", *asked, "--epsilon", 10, "--picture", tmp_path / "themes.svg")
+    told = kveil("describe", *asked, "--epsilon", 10, "--picture", tmp_path / "themes.svg", "--purpose", "what people need")
     assert (told.code, told.err) == (0, "")
     assert told.out.startswith("cluster 0: ")
     assert "corn" in told.out
     assert (tmp_path / "themes.svg").exists()
+    assert dict(library.Ledger.open(tmp_path / "people.db").charges()[-1].notes)["purpose"] == "what people need"
     found = json.loads(kveil("describe", *asked, "--epsilon", 10, "--json").out)
     assert sorted(cluster["words"][0]["name"] for cluster in found["clusters"]) == ["corn", "oil"]
     assert library.Ledger.open(tmp_path / "people.db").spent().epsilon == 21

@@ -323,6 +323,13 @@ def test_a_result_that_is_noise_can_fail_the_command_after_it_was_saved(kveil, c
     assert json.loads(kveil("verdict", tmp_path / "three", "--json").out)["word"] == "noise"
 
 
+def test_a_public_sample_without_the_columns_of_the_table_is_named(refused, csv, tmp_path):
+    (tmp_path / "open.csv").write_text("a,b\n1,2\n")
+    assert "--public: there is no column" in refused(
+        2, "fit", csv, "-o", tmp_path / "out", *ARGUMENTS, "--public", tmp_path / "open.csv"
+    )
+
+
 def test_a_public_sample_is_read_like_the_table_and_told(kveil, tmp_path):
     rng = np.random.default_rng(0)
     places = rng.uniform(1, 9, (3, 5))

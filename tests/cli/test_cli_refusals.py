@@ -8,6 +8,7 @@ import signal
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array, save_npz
 
 import kveil as library
 from kveil import Ledger, PrivacyUnit
@@ -136,6 +137,8 @@ class TestTables:
         assert "argument must be a real number" in fit_refused(2, *BOUNDS, data=tmp_path / "text.npy")
         np.savez(tmp_path / "other.npz", rows=np.full((N_ROWS, 2), SECRET))
         assert "has no array x" in fit_refused(2, *BOUNDS, data=tmp_path / "other.npz")
+        save_npz(tmp_path / "sparse.npz", csr_array(np.full((N_ROWS, 2), SECRET)))
+        assert "holds a sparse matrix" in fit_refused(2, *BOUNDS, data=tmp_path / "sparse.npz")
         np.save(tmp_path / "good.npy", np.full((N_ROWS, 2), SECRET))
         assert "there is no column 2. The columns are 0, 1" in fit_refused(
             2, *BOUNDS, "--columns", "2", data=tmp_path / "good.npy"

@@ -75,6 +75,13 @@ def test_a_key_or_a_ledger_that_is_none_is_bad_input(refused, saved, tmp_path):
     assert "no ledger at" in refused(2, "verify", saved, "--ledger", tmp_path / "no.db")
 
 
+def test_the_two_files_of_a_key_are_not_taken_for_each_other(refused, csv, key, saved, tmp_path):
+    assert "is a public key" in refused(2, "fit", csv, "-o", tmp_path / "more", *FIT, "--sign", f"{key}.pub")
+    assert not (tmp_path / "more").exists()
+    assert "is a public key" in refused(2, "keys", "show", f"{key}.pub")
+    assert "is a secret key" in refused(2, "verify", saved, "--key", key)
+
+
 def test_a_key_that_cannot_sign_is_refused_before_anything_is_spent(refused, csv, budget, tmp_path):
     arguments = (csv, "-o", tmp_path / "new", *FIT, "--ledger", tmp_path / "budget.db")
     assert "there is no signing key" in refused(2, "fit", *arguments, "--sign", tmp_path / "nothing")

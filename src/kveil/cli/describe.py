@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kveil.cli._options import parse_label, progress_on_terminals
+from kveil.cli._options import BY, DATA_NAME, PURPOSE, parse_label, progress_on_terminals, stated
 from kveil.errors import InvalidValue
 
 
@@ -21,6 +21,9 @@ def describe(
     delta: Annotated[float, typer.Option(help="used only where the ledger adds zCDP")] = 0.0,
     person: Annotated[str | None, typer.Option(help="column of ids: protect people instead of records")] = None,
     max_rows_per_person: Annotated[int, typer.Option(help="rows of one person that count")] = 1,
+    purpose: PURPOSE = None,
+    data_name: DATA_NAME = None,
+    by: BY = None,
     picture: Annotated[Path | None, typer.Option(help="draw it into this .svg or .png")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
@@ -34,8 +37,9 @@ def describe(
     has_names = release.features is not None and data.suffix.lower() not in (".npy", ".npz")
     columns = [*(release.features or ()), *words] if has_names else None
     source = read(data, columns=columns, person=parse_label(person, data), max_rows_per_person=max_rows_per_person)
+    account = stated(ledger, purpose, data_name, by)
     with progress_on_terminals():
-        found = described(release, source, words, epsilon, ledger=ledger, per_row=per_row, delta=delta)
+        found = described(release, source, words, epsilon, ledger=account, per_row=per_row, delta=delta)
     if picture is not None:
         found.save(picture)
     typer.echo(found.to_json() if as_json else str(found))

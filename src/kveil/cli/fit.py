@@ -30,7 +30,7 @@ from kveil.cli._options import (
     stated,
 )
 from kveil.cli.universe import check_graph_options, read_demand
-from kveil.errors import BoundsRequired, InvalidValue, NoisyResultWarning, ScaleWarning
+from kveil.errors import BoundsRequired, InvalidValue, NoisyResultWarning, ScaleWarning, SourceError
 
 MOSTLY_NOISE = 5  # an exit code
 
@@ -196,7 +196,11 @@ def _public(public: Path, data: Path, source: Any, chosen: dict[str, Any], categ
     terms = {name: chosen[name] for name in ("columns", "missing", "categories")}
     if terms["columns"] is None and not terms["categories"] and source.names and public.suffix.lower() not in (".npy", ".npz"):
         terms["columns"] = list(source.names)
-    return read(public, **terms, category_weight=category_weight)
+    try:
+        return read(public, **terms, category_weight=category_weight)
+    except SourceError as error:
+        complaint = f"--public: {error}"
+    raise SourceError(complaint)
 
 
 Rows = tuple[Any, dict[str, Any]]  # a source, and the parameters that say where its rows are
@@ -311,5 +315,11 @@ def words(model: Any, out: Path) -> str:
     what = f"{k} centres of {d} feature(s)" if d else f"{k} centres among {model.universe.n_points} points"
     called = "" if model.release_.names is None else f"\nVertices: {', '.join(model.release_.names)}"
     alone = "" if model.release_.receipt["ledger"] else " No ledger was named, so nobody adds this release to earlier ones."
-    notes = "".join(f"\nNote: {note}" for note in model.release_.notes if note != model.verdict_.note)
-    return f"{what} by {model.method_} saved at {out}.{alone}{called}\n\n{model.verdict_}\n{notes}\n\n{model.guarantee_}"
+    notes = [f"Note: {note}" for note in model.release_.notes if note != model.verdict_.note]
+    parts = [
+        f"{what} by {model.method_} saved at {out}.{alone}{called}",
+        str(model.verdict_),
+        "\n".join(notes),
+        str(model.guarantee_),
+    ]
+    return "\n\n".join(part for part in parts if part)

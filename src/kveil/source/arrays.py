@@ -109,6 +109,11 @@ def open_npz(path: Path, options: Options) -> ArrayReader:
     with quietly(lambda: zipfile.ZipFile(path), complaint) as archive:
         names = archive.namelist()
         if "x.npy" not in names:
+            if {"format.npy", "shape.npy"} <= set(names):
+                raise SourceError(
+                    f"{path} holds a sparse matrix, as scipy.sparse.save_npz writes it, and files are read as dense tables. "
+                    "Pass scipy.sparse.load_npz(path) to fit in Python, or save the rows with numpy.savez(path, x=X.toarray())."
+                )
             held = ", ".join(sorted(name.removesuffix(".npy") for name in names)[:50])
             raise SourceError(f"{path} has no array x, only: {held or 'nothing'}. Save the rows with numpy.savez(path, x=rows).")
         shape, dtype = quietly(lambda: _header(archive.open("x.npy")), complaint)
