@@ -338,7 +338,7 @@ def test_a_public_sample_is_read_like_the_table_and_told(kveil, tmp_path):
         (table.assign(more=1.0) if name == "open" else table).to_csv(tmp_path / f"{name}.csv", index=False)
     own, open_rows = tmp_path / "own.csv", tmp_path / "open.csv"
     with scripted(5):
-        outcome = kveil("fit", own, "-o", tmp_path / "out", *ARGUMENTS, "--epsilon", 20, "--public", open_rows)
+        outcome = kveil("fit", own, "-o", tmp_path / "out", *ARGUMENTS, "--epsilon", 10, "--public", open_rows)
     assert outcome.code == 0, outcome
     assert "a public sample was used. Its rows are not protected" in outcome.out
     assert library.load(tmp_path / "out").parameters["public_sample"]["rows"] == 90

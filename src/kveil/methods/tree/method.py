@@ -74,7 +74,8 @@ class Tree:
         self.budget = Pool(task.epsilon, task.delta, task.relation, task.unit, is_pure=is_pure)
         # Judged here, from public parameters, so that no draw in the middle of a fit can be refused.
         length = max(task.domain.n_columns**0.5 * max(task.domain.top, TOP) + 2, MOMENT_TOP**2)
-        widest = self.budget.spread(1, length, 0.02 * 3 / max(4, task.tuning.steps or MOST_AFFORDED)) ** 0.5
+        most_steps = task.tuning.steps or (MOST_AFFORDED if task.domain.n_columns > 3 else 1)
+        widest = self.budget.spread(1, length, 0.02 * 3 / max(4, most_steps)) ** 0.5
         if task.sample is not None:
             widest = max(widest, self.budget.spread(2, LENGTH, OF_GATE) ** 0.5)
         if self.budget.kind != "none" and (self.budget.total * UNIT < LEAST_UNITS or widest > WIDEST):
