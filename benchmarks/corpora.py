@@ -61,10 +61,10 @@ def friends() -> csr_array:
 
 
 def tf_idf(counts: csr_array) -> csr_array:
-    """Counts of words weighed by how rare they are, rows of length 1."""
+    """Counts of words on a log scale, weighed by how rare they are (smoothed idf), rows of length 1."""
     n_texts = np.bincount(counts.indices, minlength=counts.shape[1])
     weighed = counts.copy()
-    weighed.data = (1 + np.log(weighed.data)) * np.log(counts.shape[0] / np.maximum(n_texts, 1))[weighed.indices]
+    weighed.data = (1 + np.log(weighed.data)) * (1 + np.log((1 + counts.shape[0]) / (1 + n_texts)))[weighed.indices]
     return unit_rows(weighed)
 
 

@@ -25,7 +25,7 @@ def passes(monkeypatch, X, **parameters) -> int:
 @pytest.mark.parametrize(
     ("d", "parameters", "expected"),
     [
-        (2, {}, 4),
+        (2, {}, 7),
         (6, {"delta": 1e-6}, 23),
         (6, {"delta": 1e-6, "tuning": Tree(steps=2)}, 11),
         (6, {"epsilon": 8.0}, 22),
@@ -47,8 +47,9 @@ def test_a_fit_reads_the_rows_as_often_as_the_documentation_says(monkeypatch, d,
 
 
 def test_sparse_rows_are_read_eight_times_at_most(monkeypatch):
-    rows = random_sparse(4000, 400, density=0.02, random_state=0, format="csr")
+    rows = random_sparse(4000, 1200, density=0.02, random_state=0, format="csr")
     assert passes(monkeypatch, rows, radius=1.0, delta=1e-6) <= 8
+    assert passes(monkeypatch, rows, metric="cosine", delta=1e-6, epsilon=4.0) == 7
 
 
 @pytest.mark.parametrize("method", ["tree", "lloyd", "grid", "candidates", "sample-aggregate", "mean"])

@@ -174,7 +174,7 @@ def test_everything_drawn_adds_up_to_the_whole_budget(blobs):
         for delta in (0.0, 1e-6):
             X = blobs if not delta or "tuning" in parameters else np.hstack([blobs] * 3)
             model = PrivateKMedian(3, bounds=BOUNDS, delta=delta, **parameters)
-            used, _ = model._pick(False)
+            used, _ = model._pick(False, X.shape[1])
             method = model.methods[used](model._task(used, X.shape[1], kveil.PrivacyUnit()))
             pool, domain = method.budget, method.task.domain
             with Ledger.memory("all", 1.0, pool.delta, relation="add-remove").reserve(pool.plan()) as ticket:

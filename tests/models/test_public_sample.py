@@ -162,7 +162,7 @@ FRAME = pd.DataFrame(drawn(50, 4), columns=list("abcdef"))
         ({}, FRAME.to_numpy(), csr_array(FRAME.to_numpy()), "must be dense"),
         ({"method": "lloyd"}, FRAME.to_numpy(), FRAME.to_numpy() / 2, 'this fit uses "lloyd"'),
         ({"n_clusters": "auto"}, FRAME.to_numpy(), FRAME.to_numpy() / 2, "Pass a number"),
-        ({}, csr_array(np.eye(20)), np.eye(20), "for dense rows"),
+        ({}, csr_array(np.eye(20, 1001)), np.eye(20, 1001), "for dense rows"),
         ({"tuning": tuning.Tree(trust_public="yes")}, FRAME.to_numpy(), FRAME.to_numpy() / 2, "trust_public"),
     ],
 )  # fmt: skip

@@ -228,6 +228,6 @@ class TestSparse:
 
 def sparse_sums(block, state):
     assert block.has_canonical_format
-    assert block.dtype == np.int64
-    wide = block.toarray()
+    assert block.dtype == np.int16  # of a grid of 16 bits
+    wide = block.toarray().astype(np.int64)
     return wide.sum(axis=0), (wide * wide).sum(axis=0), np.array([block.shape[0]])

@@ -168,7 +168,7 @@ def _radii(ground: Ground, near: Centers, share: float, of_sums: float, before: 
     Each centre has its own where an average one has so many rows that its distances stand out by themselves: counts by centre
     and bin cost as much as counts by bin, but added up over centres they have more noise, and some rows would be lost in it.
     """
-    desk, k, is_pure = ground.desk, len(near.codes), ground.desk.kind != "zcdp"
+    desk, k, is_pure, before = ground.desk, len(near.codes), ground.desk.kind != "zcdp", float(np.max(before))
     noise = float(np.sqrt(desk.spread(ground.d, 1.0, of_sums)))
     enough = STANDS_OUT * desk.deviation(share) * N_LENGTHS**0.5
     if n is None or n < k * enough:
