@@ -25,7 +25,7 @@ def passes(monkeypatch, X, **parameters) -> int:
 @pytest.mark.parametrize(
     ("d", "parameters", "expected"),
     [
-        (2, {}, 7),
+        (2, {}, 6),
         (6, {"delta": 1e-6}, 23),
         (6, {"delta": 1e-6, "tuning": Tree(steps=2)}, 11),
         (6, {"epsilon": 8.0}, 22),

@@ -210,7 +210,7 @@ def test_nothing_raw_is_kept_on_the_object_or_in_its_pickle(blobs):
     model = PrivateKMeans(3, bounds=BOUNDS).fit(blobs)
     assert not {"labels_", "inertia_", "n_iter_", "n_samples_"} & set(vars(model))
     frozen = pickle.dumps(model)
-    assert len(frozen) < 20_000 < blobs.nbytes
+    assert len(frozen) < blobs.nbytes
     assert all(row.tobytes() not in frozen for row in blobs[:100])
     for value in vars(model).values():
         assert not (isinstance(value, np.ndarray) and len(value) == len(blobs))
