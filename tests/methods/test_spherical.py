@@ -101,6 +101,16 @@ def test_own_parts_are_what_a_cell_has_more_of_than_others():
     assert np.allclose(own, sums - 8)
     assert (own_parts(sums, 9.0, 0.0) == sums).all()  # nothing of it stands out
     assert (own_parts(np.zeros((3, 4)), 0.0, 0.01) == 0).all()
+    assert np.abs(own_parts(np.array([[1.0, 2.0], [-5.0, -6.0]]), 0.0, 0.0)).max() <= 12  # noise alone may add up to less than 0
+
+
+@pytest.mark.parametrize(("signed", "times"), [(False, 2), (True, 0)])
+def test_early_steps_go_by_own_parts_where_rows_have_no_signs(topics, signed, times, monkeypatch):
+    seen = []
+    monkeypatch.setattr(spherical, "own_parts", lambda sums, cut, chance: seen.append(chance) or own_parts(sums, cut, chance))
+    PrivateKMeans(K, epsilon=4.0, delta=1e-6, metric="cosine", tuning=tuning.Spherical(signed=signed)).fit(topics[0][:2000])
+    assert len(seen) == times
+    assert all(0.012 < chance < 0.0123 for chance in seen)  # that a normal number passes 2.25
 
 
 @pytest.mark.parametrize("is_laplace", [False, True])

@@ -57,6 +57,13 @@ def test_directions_are_found_whatever_the_lengths_of_rows(model):
     assert PrivateKMeans(2, metric="cosine", epsilon=50.0).fit(np.zeros((0, 3))).score(np.zeros((0, 3))) == 0.0
 
 
+def test_errors_are_chords_of_centres_that_were_made_longer(model):
+    step = model.release_.synopsis.steps[-1]
+    lengths = np.linalg.norm(step.centers + step.moves, axis=1)
+    assert (lengths < 1).all()
+    assert np.allclose(model.cluster_errors_, step.errors / lengths)
+
+
 def test_sparse_and_dense_rows_give_the_same_bytes():
     found = []
     for rows in (ROWS, csr_array(ROWS)):

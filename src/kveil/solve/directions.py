@@ -33,8 +33,8 @@ def own_parts(sums: Floats, cut: float, chance: float) -> Floats:
     share tells it apart. Without signs; a row stays as it is unless more entries pass the cut than by the `chance` of noise.
     """
     total, by_chance = sums.sum(axis=0), chance * sums.shape[1]
-    shares = np.maximum(sums.sum(axis=1), 0.0) / max(float(total.sum()), 1e-300)
-    own = sums - np.outer(shares, total)
+    sizes = np.maximum(sums.sum(axis=1), 0.0)
+    own = sums - np.outer(sizes / max(float(sizes.sum()), 1e-300), total)
     passing = np.count_nonzero(own > cut, axis=1)
     return np.where((passing > by_chance + 4 * sqrt(by_chance) + 4)[:, None], own, sums)
 
