@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kveil.arrays import Floats, Integers
+from kveil.arrays import Bools, Floats, Integers
 from kveil.partition.midpoints import Midpoints, halving_order
 
 
@@ -66,23 +66,30 @@ class Tiling:
 
     def _blocks(self, levels: int) -> tuple[Integers, Integers]:
         """Where the block of every cell begins, and where it ends."""
-        start, stop, sums = np.arange(len(self.codes)), np.arange(len(self.codes)) + 1, np.append(0, np.cumsum(self.levels))
-        for up in range(1, levels + 1):
-            size = np.where(self.levels >= up, 1 << (self.depth - self.levels + up), 1)
+        if levels not in self._known_blocks:
+            start, stop = self._blocks(levels - 1)
+            size = np.where(self.levels >= levels, 1 << (self.depth - self.levels + levels), 1)
             low = self.first // size * size
             begin, end = np.searchsorted(self.first, low), np.searchsorted(self.first, low + size)
-            # 2**up cells whose levels add up to 2**up times one's own are all of it: else their sizes could not add up.
-            is_even = (self.levels >= up) & (end - begin == 1 << up) & (sums[end] - sums[begin] == self.levels << up)
-            start, stop = np.where(is_even, begin, start), np.where(is_even, end, stop)
-        return start, stop
+            # 2**levels cells whose levels add up to 2**levels times one's own are all of it: else their sizes could not add up.
+            sums = np.append(0, np.cumsum(self.levels))
+            is_even = (self.levels >= levels) & (end - begin == 1 << levels) & (sums[end] - sums[begin] == self.levels << levels)
+            self._known_blocks[levels] = np.where(is_even, begin, start), np.where(is_even, end, stop)
+        return self._known_blocks[levels]
 
-    def boxes(self) -> tuple[Floats, Floats]:
-        """Middles and half-widths (cells, axes)."""
-        low, high = (np.tile(side * self.half.astype(np.float64), (len(self.codes), 1)) for side in (-1, 1))
+    @cached_property
+    def _known_blocks(self) -> dict[int, tuple[Integers, Integers]]:
+        """By how many levels up they go at most; a cell is a block of its own."""
+        return {0: (np.arange(len(self.codes)), np.arange(len(self.codes)) + 1)}
+
+    def boxes(self, shown: Bools | slice = slice(None)) -> tuple[Floats, Floats]:
+        """Middles and half-widths (cells, axes), of all cells or of those that are shown."""
+        first, levels = self.first[shown], self.levels[shown]
+        low, high = (np.tile(side * self.half.astype(np.float64), (len(first), 1)) for side in (-1, 1))
         for level, axis in enumerate(halving_order(self.half, self.depth)):
-            is_deeper = self.levels > level
+            is_deeper = levels > level
             middle = (low[:, axis] + high[:, axis]) / 2
-            is_upper = (self.first >> (self.depth - 1 - level)) & 1 == 1
+            is_upper = (first >> (self.depth - 1 - level)) & 1 == 1
             low[:, axis] = np.where(is_deeper & is_upper, middle, low[:, axis])
             high[:, axis] = np.where(is_deeper & ~is_upper, middle, high[:, axis])
         return (low + high) / 2, (high - low) / 2

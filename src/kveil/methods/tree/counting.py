@@ -40,7 +40,7 @@ def histogram(ground: Ground, frame: Frame, half: Floats, bits: int, share: floa
     if not weights.any():
         weights[np.argmax(counts)] = 1.0
     shown = (weights > 0) | (inside & (blocks[0][0] > np.maximum(STANDS_OUT * deviation * np.sqrt(blocks[0][1]), 0.5)))
-    middles, halves = (part[shown] for part in tiling.boxes())
+    middles, halves = tiling.boxes(shown)
     return Histogram(middles, counts[shown], weights[shown], deviation, np.sqrt((halves**2).sum(axis=1) / 3)), halves
 
 
