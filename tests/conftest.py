@@ -2,6 +2,7 @@
 
 import json
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,16 @@ def one_thread(request):
         yield
         return
     with one_blas_thread(), threadpool_limits(1):
+        yield
+
+
+@pytest.fixture(scope="session")
+def commands_built_once():
+    """Typer reads the signatures of all commands whenever `kveil` is run, which takes longer than most commands of tests."""
+    import typer.main
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
         yield
 
 

@@ -55,7 +55,7 @@ def csv(tmp_path, rows):
 
 
 @pytest.fixture
-def calm(monkeypatch):
+def calm(commands_built_once, monkeypatch):
     """No colours; `python -m pytest` does not show in usage lines; typer's hook for exceptions is taken away afterwards."""
     for name in LOUD:
         monkeypatch.delenv(name, raising=False)

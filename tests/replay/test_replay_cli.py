@@ -26,7 +26,7 @@ FITS = {
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
+def folder(tmp_path, commands_built_once, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)  # typer sets its own
