@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Mapping
 from multiprocessing import forkserver
 from multiprocessing.reduction import DupFd
+from pathlib import Path
 from typing import IO, Any
 from unittest import mock
 
@@ -24,8 +25,16 @@ SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload([
     "kveil.cli.main", "kveil.cli.fit", "kveil.cli.federate", "kveil.models.private_kmeans", "kveil.models.private_kmedian",
     "kveil.models.stream_kmeans", "kveil.models.local_kmeans", "kveil.models.federated_kmeans", "pandas",
-    "numba.typed", "numba.np.linalg", "numba.core.typing.cffi_utils",
+    "numba.typed", "numba.np.linalg", "numba.core.typing.cffi_utils", "distributed", "dask.array", "dask.dataframe",
+    "pydantic.type_adapter", "warm_up",
 ])  # fmt: skip
+
+
+def begin() -> None:
+    """The one process runs: whoever else asks for a fork server, such as a cluster of Dask, gets this one."""
+    found = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])  # for `warm_up`
+    with mock.patch.dict(os.environ, OMP_NUM_THREADS="1", PYTHONPATH=found):  # threads do not survive a fork
+        forkserver.ensure_running()
 
 
 class Started:
@@ -80,8 +89,7 @@ def run(
 
 
 def _begun(code: str, arguments: Any, cwd: Any, env: Mapping[str, str] | None, files: tuple[int, int, int]) -> Any:
-    with mock.patch.dict(os.environ, OMP_NUM_THREADS="1"):  # threads do not survive a fork
-        forkserver.ensure_running()
+    begin()
     given = (code, ["kveil", *map(str, arguments)], str(cwd), dict(os.environ if env is None else env))
     process = SERVER.Process(target=_child, args=(*given, _Files(*files)))
     process.start()

@@ -1,15 +1,15 @@
 """Devices and collectors that are killed with SIGKILL: nothing acknowledged is lost, nothing is drawn twice, the end is the same.
 
-Each test starts one process that has loaded everything and forks the ones that die: importing anew for each would take minutes.
+Each test starts one process, which forks the ones that die: importing anew for each would take minutes.
 """
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import warm
 
 pytestmark = [pytest.mark.journey, pytest.mark.skipif(sys.platform == "win32", reason="forks and kills by signal")]
 
@@ -51,9 +51,7 @@ def ended(child, lines):
 
 
 def run(script, *arguments):
-    command = [sys.executable, "-c", FORKING + script, str(HERE), *map(str, arguments)]
-    one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}  # threads do not survive a fork
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=one_thread)
+    done = warm.run(FORKING + script, HERE, *arguments, cwd=HERE, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 

@@ -55,8 +55,12 @@ def test_code_and_commands_run_in_order_in_an_empty_folder(page, tmp_path):
         done = warm.run(WHOLE_PAGE, cwd=tmp_path, text=json.dumps([code, lines]))
         assert done.returncode == 0, done.stderr
         return
-    for step in [[sys.executable, "-c", block] for block in code] + [[KVEIL, *shlex.split(line)[1:]] for line in lines]:
-        done = subprocess.run(step, cwd=tmp_path, capture_output=True, text=True)  # as users do: a cold process each
+    first, *others = [shlex.split(line)[1:] for line in lines]
+    for step in [*([sys.executable, "-c", block] for block in code), [KVEIL, *first]]:  # as users do: a cold process each
+        done = subprocess.run(step, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    for command in others:
+        done = warm.run(warm.KVEIL, *command, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
 
 

@@ -14,10 +14,12 @@ import psutil
 import pytest
 
 import kveil
+import warm
 from kveil import Ledger, PrivacyUnit, PrivateKMeans
 from kveil.progress import listen
 from kveil.testing import scripted
 
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
@@ -46,7 +48,9 @@ def parquet(rows, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    with distributed.LocalCluster(
+    warm.begin()
+    forked = dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
+    with forked, distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1", memory_limit=0,
         local_directory=str(tmp_path_factory.mktemp("workers")),
     ) as running:  # fmt: skip
