@@ -94,7 +94,7 @@ def test_containers_and_files_do_not_matter(rows, expected, tmp_path):
 )
 def test_no_method_depends_on_order_partitions_threads_or_engine(rows, shape, monkeypatch, tmp_path):
     shape = {"n_steps": None, "method": "tree", "epsilon": 2.0, **shape}
-    X = np.hstack([rows] * 7) if shape.pop("wide", False) else rows
+    X = np.hstack([rows[:8000]] * 7) if shape.pop("wide", False) else rows  # wide: too large to be kept between passes
     whole = centers_of(X, **shape)
     assert centers_of(np.random.default_rng(0).permutation(X), **shape) == whole
     assert centers_of(np.asfortranarray(X[::-1]), **shape) == whole
@@ -104,7 +104,7 @@ def test_no_method_depends_on_order_partitions_threads_or_engine(rows, shape, mo
     pd.DataFrame(X, columns=names).to_parquet(tmp_path / "rows.parquet", row_group_size=700)
     for threads in ("1", "2"):
         monkeypatch.setenv("KVEIL_THREADS", threads)
-        assert centers_of(kveil.read(tmp_path / "rows.parquet", memory="2MB"), **shape) == whole
+        assert centers_of(kveil.read(tmp_path / "rows.parquet", memory="1MiB"), **shape) == whole
 
 
 def test_a_ball_and_the_gaussian_do_not_depend_on_partitions_either(rows):
