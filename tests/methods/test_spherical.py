@@ -108,7 +108,10 @@ def test_own_parts_are_what_a_cell_has_more_of_than_others():
 def test_early_steps_go_by_own_parts_where_rows_have_no_signs(topics, signed, times, monkeypatch):
     seen = []
     monkeypatch.setattr(spherical, "own_parts", lambda sums, cut, chance: seen.append(chance) or own_parts(sums, cut, chance))
-    PrivateKMeans(K, epsilon=4.0, delta=1e-6, metric="cosine", tuning=tuning.Spherical(signed=signed)).fit(topics[0][:2000])
+    model = PrivateKMeans(K, epsilon=8.0, delta=1e-6, metric="cosine", tuning=tuning.Spherical(signed=signed))
+    model.fit(topics[0])
+    assert len(seen) == times
+    model.set_params(epsilon=0.7).fit(topics[0])  # so much noise that it bears fewer cells
     assert len(seen) == times
     assert all(0.012 < chance < 0.0123 for chance in seen)  # that a normal number passes 2.25
 
