@@ -17,6 +17,7 @@ from sklearn.cluster import KMeans
 
 from benchmarks import sets
 from benchmarks.bar import Bar
+from benchmarks.options import parted
 from kveil import PrivateKMeans
 
 RUNS, FEW_RUNS = 10, 5  # the second for tables of many numbers
@@ -38,8 +39,8 @@ class Case(NamedTuple):
 
 def run(*given: str) -> Iterator[Bar]:
     warnings.simplefilter("ignore")
-    options = dict(text.split("=", 1) for text in given if "=" in text)
-    for name in [text for text in given if "=" not in text] or list(CASES):
+    names, options = parted(given)
+    for name in names or list(CASES):
         if name != "made-up" and not sets.SHARED.is_dir():
             print(f"{name}: not run, ../shared/data is not here")
             continue

@@ -26,8 +26,8 @@ print(memory.peak() - before, before, time.process_time() - start, model.method_
 """
 
 
-def run() -> Iterator[Bar]:
-    for metric in ("cosine", "euclidean"):
+def run(*metrics: str) -> Iterator[Bar]:
+    for metric in metrics or ("cosine", "euclidean"):
         done = subprocess.run([sys.executable, "-c", FIT, metric], check=True, capture_output=True, text=True)
         peak, before, seconds, method = done.stdout.split()
         note = f"({method}; the process with its rows has {float(before):.0f} MB; {float(seconds):.0f} s of CPU)"
@@ -35,7 +35,7 @@ def run() -> Iterator[Bar]:
 
 
 def made() -> csr_array:
-    """Unit rows: half of the entries of a row are among the 200 columns of its cluster, and half are anywhere."""
+    """Rows of about unit length: half of the entries of a row are among the 200 columns of its cluster, and half are anywhere."""
     rng = np.random.default_rng(0)
     many = rng.integers(FEWEST, MOST + 1, ROWS)
     starts = np.concatenate([[0], np.cumsum(many)])
