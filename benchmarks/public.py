@@ -1,9 +1,9 @@
-"""`python -m benchmarks public [set ...]`: what a public sample is worth, and what a useless one costs.
+"""`python -m benchmarks public [set ...] [option=value ...]`: what a public sample is worth, and what a useless one costs.
 
 Private and public rows are disjoint. Ratios are costs of the private rows over the best of ten k-means runs without privacy, mean
 and standard error of the runs; a bar over the tree has room for two standard errors. "alone" is k-means of the sample, with no
 private row read. "used" counts the runs whose gate let the sample pass. Sets: made-up, wordvec, shifted, mnist, adult, diamonds,
-kdd99.
+kdd99. Options choose other parts of the sets, or fewer cells: seed=1000 is added to their seeds; runs, sample, epsilon, delta.
 """
 
 import warnings
@@ -17,6 +17,7 @@ from sklearn.cluster import KMeans
 
 from benchmarks import sets
 from benchmarks.bar import Bar
+from benchmarks.options import parted
 from kveil import PrivateKMeans
 
 RUNS, FEW_RUNS = 10, 5  # the second for tables of many numbers
@@ -36,13 +37,27 @@ class Case(NamedTuple):
     runs: int = RUNS
 
 
-def run(*names: str) -> Iterator[Bar]:
+def run(*given: str) -> Iterator[Bar]:
     warnings.simplefilter("ignore")
-    for name in names or tuple(CASES):
+    names, options = parted(given)
+    for name in names or list(CASES):
         if name != "made-up" and not sets.SHARED.is_dir():
             print(f"{name}: not run, ../shared/data is not here")
             continue
-        yield from bars(name, CASES[name]())
+        yield from bars(name, _chosen(CASES[name](int(options.get("seed", 0))), options))
+
+
+def _chosen(case: Case, options: dict[str, str]) -> Case:
+    """The cells of a case that options name."""
+    return case._replace(
+        runs=int(options.get("runs", case.runs)),
+        samples={kind: rows for kind, rows in case.samples.items() if options.get("sample", kind) == kind},
+        budgets=tuple(
+            (epsilon, delta)
+            for epsilon, delta in case.budgets
+            if float(options.get("epsilon", epsilon)) == epsilon and float(options.get("delta", delta)) == delta
+        ),
+    )
 
 
 def bars(name: str, case: Case) -> Iterator[Bar]:
@@ -88,9 +103,9 @@ def _error(costs: np.ndarray) -> float:
     return float(costs.std(ddof=1) / len(costs) ** 0.5)
 
 
-def made_up() -> Case:
+def made_up(seed: int) -> Case:
     """Unit rows in 384 columns: topic + 0.6 subtopic + 0.5 common + noise; the sample has other shares and more noise."""
-    rng = np.random.default_rng(2024)
+    rng = np.random.default_rng(2024 + seed)
     topics, common, subtopics = _units(rng, 50, 384), _units(rng, 1, 384), _units(rng, 400, 384).reshape(50, 8, 384)
 
     def draw(n: int, length: float) -> np.ndarray:
@@ -105,35 +120,35 @@ def made_up() -> Case:
     )
 
 
-def wordvec() -> Case:
+def wordvec(seed: int) -> Case:
     rows, k, domain = sets.wordvec()
-    rng = np.random.default_rng(2025)
+    rng = np.random.default_rng(2025 + seed)
     own, sample = _parted(rows, 5_000, rng)
     samples = {"same": sample, "small": sample[:200], **_useless_on_the_sphere(rng, 5_000, 100)}
     return Case(own, k, domain, samples, GAUSSIAN + PURE)
 
 
-def shifted() -> Case:
-    """Frequent words are private and rarer ones public."""
+def shifted(_seed: int) -> Case:
+    """Frequent words are private and rarer ones public: there is nothing to draw."""
     rows, k, domain = sets.wordvec()
     limits = dict(zip((0.1, 0.3, 1.0), (1.13, 1.08, 1.04), strict=True))
     return Case(rows[:15_000], k, domain, {"shifted": rows[15_000:]}, GAUSSIAN + PURE, limits)
 
 
-def mnist() -> Case:
+def mnist(seed: int) -> Case:
     rows, k, domain = sets.mnist()
-    rng = np.random.default_rng(2026)
+    rng = np.random.default_rng(2026 + seed)
     own, sample = _parted(rows[:43_000], 8_000, rng)
     samples = {"same": sample, "small": sample[:100], **_useless_in_the_box(rng, 4_000, 784)}
     return Case(own, k, domain, samples, (*GAUSSIAN[1:], (1.0, 0.0)), runs=FEW_RUNS)
 
 
-def adult() -> Case:
+def adult(seed: int) -> Case:
     with np.load(sets.SHARED / "adult.npz") as file:
         rows = file["x"].astype(float)
     low, high = np.array([17, 1e4, 1, 0, 0, 1]), np.array([90, 1e6, 16, 1e4, 3000, 99])
     mapped = np.clip((rows - low) / (high - low), 0, 1)
-    rng = np.random.default_rng(2027)
+    rng = np.random.default_rng(2027 + seed)
     own, sample = _parted(mapped, 2_442, rng)
     is_young = np.flatnonzero(own[:, 0] * 73 + 17 < 30)[:2_400]  # the order of rows is random
     samples = {"same": sample, "small": sample[:100], "below 30": own[is_young]}
@@ -141,13 +156,13 @@ def adult() -> Case:
     return Case(own, 10, {"bounds": (0, 1)}, samples | _useless_in_the_box(rng, 2_442, 6), GAUSSIAN + PURE)
 
 
-def diamonds() -> Case:
-    return _five_percent(*sets.MAKERS["diamonds"](), np.random.default_rng(2028))
+def diamonds(seed: int) -> Case:
+    return _five_percent(*sets.MAKERS["diamonds"](), np.random.default_rng(2028 + seed))
 
 
-def kdd99() -> Case:
+def kdd99(seed: int) -> Case:
     """100 000 of its rows, drawn at random."""
-    rng = np.random.default_rng(2029)
+    rng = np.random.default_rng(2029 + seed)
     rows, k, domain = sets.kdd99()
     return _five_percent(rows[rng.permutation(len(rows))[:105_000]], k, domain, rng)
 
@@ -179,7 +194,7 @@ def _unit(rows: np.ndarray) -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-CASES: dict[str, Callable[[], Case]] = {
+CASES: dict[str, Callable[[int], Case]] = {
     "made-up": made_up, "wordvec": wordvec, "shifted": shifted, "mnist": mnist, "adult": adult, "diamonds": diamonds,
     "kdd99": kdd99,
 }  # fmt: skip

@@ -1,7 +1,7 @@
 """Real sparse rows by direction: the cosine cost of the default over that of a clustering without privacy, beside the tree.
 
 Reuters took part in choosing constants of the method; docstrings and friends did not. Rows of few columns are made dense, so they
-must cost what dense rows cost.
+must cost what dense rows cost. `python -m benchmarks text [name ...] [runs=N] [epsilon=E]`: names are these, and few-columns.
 """
 
 import warnings
@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 
 from benchmarks import corpora
 from benchmarks.bar import Bar
+from benchmarks.options import parted
 from benchmarks.sets import MAKERS, SHARED
 from kveil import PrivateKMeans
 
@@ -24,9 +25,13 @@ LIMITS = {
 }
 
 
-def run() -> Iterator[Bar]:
+def run(*given: str) -> Iterator[Bar]:
     warnings.simplefilter("ignore")
+    names, options = parted(given)
+    runs = int(options.get("runs", RUNS))
     for name, limits in LIMITS.items():
+        if names and name not in names:
+            continue
         if name != "docstrings" and not SHARED.exists():
             print(f"{name}: not run, ../shared/data is not here")
             continue
@@ -35,13 +40,16 @@ def run() -> Iterator[Bar]:
         one = corpora.cosine_cost(rows, np.asarray(rows.sum(axis=0)).reshape(1, -1)) / floor
         print(f"{name}: {rows.shape[0]} rows, {rows.shape[1]} columns, one direction costs {one:.3f}", flush=True)
         for epsilon, limit in limits.items():
-            mine, tree = (ratios(rows, floor, K, epsilon, method) for method in ("auto", "tree"))
+            if float(options.get("epsilon", epsilon)) != epsilon:
+                continue
+            mine, tree = (ratios(rows, floor, K, epsilon, method, runs) for method in ("auto", "tree"))
             yield Bar(f"{name}, epsilon {epsilon:g}: cosine ratio", float(mine.mean()), limit, note=_told(mine))
             slack = float(np.hypot(*(each.std(ddof=1) / len(each) ** 0.5 for each in (mine, tree))))
             yield Bar(
                 f"{name}, epsilon {epsilon:g}: over the tree", float(mine.mean() / tree.mean()), 1 + slack, note=_told(tree)
             )
-    yield from _of_few_columns()
+    if not names or "few-columns" in names:
+        yield from _of_few_columns()
 
 
 def _of_few_columns() -> Iterator[Bar]:
@@ -67,9 +75,9 @@ def one_hot() -> tuple[np.ndarray]:
     return (np.hstack([np.eye(int(column.max()) + 1)[column] for column in codes.T]),)
 
 
-def ratios(rows: csr_array, floor: float, k: int, epsilon: float, method: str) -> np.ndarray:
+def ratios(rows: csr_array, floor: float, k: int, epsilon: float, method: str, runs: int) -> np.ndarray:
     models = (
-        PrivateKMeans(k, epsilon=epsilon, delta=DELTA, metric="cosine", method=method, random_state=seed) for seed in range(RUNS)
+        PrivateKMeans(k, epsilon=epsilon, delta=DELTA, metric="cosine", method=method, random_state=seed) for seed in range(runs)
     )
     return np.array([corpora.cosine_cost(rows, model.fit(rows).cluster_centers_) / floor for model in models])
 

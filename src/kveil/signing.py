@@ -10,6 +10,7 @@ from kveil.errors import InvalidValue, MissingExtra
 
 KEY_BYTES, SIGNATURE_BYTES = 32, 64
 PUBLIC_SUFFIX = ".pub"  # of the file that `kveil keys new` puts beside the secret key
+SECRET_WORD, PUBLIC_WORD = "kveil-secret-key", "kveil-public-key"  # first in a file of a key; older files have none
 
 
 class SigningKey:
@@ -34,12 +35,12 @@ class SigningKey:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """The key that `save` wrote."""
-        if os.fsdecode(path).endswith(PUBLIC_SUFFIX):  # it has as many digits, and signs, but everybody knows it
+        word, digits = _read(path)
+        if word == PUBLIC_WORD or (not word and os.fsdecode(path).endswith(PUBLIC_SUFFIX)):  # it would sign, but all know it
             raise InvalidValue(f"{os.fspath(path)!r} is a public key, and signing takes the secret one: the file without .pub.")
         try:
-            with open(path, encoding="ascii") as file:
-                secret = bytes.fromhex(file.read(4 * KEY_BYTES))
-        except (OSError, ValueError):
+            secret = bytes.fromhex(digits) if word in ("", SECRET_WORD) else b""
+        except ValueError:
             secret = b""
         if len(secret) != KEY_BYTES:
             raise InvalidValue(
@@ -56,7 +57,12 @@ class SigningKey:
             why = "exists already; a key is never overwritten. Load it, or choose" if is_there else "cannot be written. Choose"
             raise InvalidValue(f"{os.fspath(path)!r} {why} another place.") from None
         with open(place, "w", encoding="ascii") as file:
-            file.write(self._secret.hex() + "\n")
+            file.write(f"{SECRET_WORD} {self._secret.hex()}\n")
+
+    def save_public(self, path: str | os.PathLike[str]) -> None:
+        """Write the public key to a file, for whoever verifies."""
+        with open(path, "w", encoding="ascii") as file:
+            file.write(f"{PUBLIC_WORD} {self.public}\n")
 
     def sign(self, message: bytes) -> bytes:
         return bytes(self._key.sign(message))
@@ -79,19 +85,26 @@ def public_key(given: str | os.PathLike[str]) -> str:
     """A public key in hexadecimal: as it is given, or out of the file at a path."""
     text = os.fspath(given)
     if not is_key(text):
-        if os.path.isfile(text) and os.path.isfile(text + PUBLIC_SUFFIX):
+        word, digits = _read(given)
+        if word == SECRET_WORD or (not word and os.path.isfile(text) and os.path.isfile(text + PUBLIC_SUFFIX)):
             raise InvalidValue(f"{text!r} is a secret key, which only its owner should have. Pass {text + PUBLIC_SUFFIX!r}.")
-        try:
-            with open(given, encoding="ascii") as file:
-                text = file.read(4 * KEY_BYTES).strip()
-        except (OSError, ValueError):
-            text = ""
+        text = digits if word in ("", PUBLIC_WORD) else ""
     if not is_key(text):
         raise InvalidValue(
             f"there is no public key at {os.fspath(given)!r}. Pass the file that ends in .pub, from `kveil keys new`, or its 64 "
             "hexadecimal digits."
         )
     return text
+
+
+def _read(path: str | os.PathLike[str]) -> tuple[str, str]:
+    """The first word of a file of a key, and its digits. An older file has digits alone; one that cannot be read has nothing."""
+    try:
+        with open(path, encoding="ascii") as file:
+            words = file.read(4 * KEY_BYTES).split()
+    except (OSError, ValueError):
+        words = []
+    return ("", "".join(words)) if len(words) < 2 else (words[0], " ".join(words[1:]))
 
 
 def is_signed(key: str, signature: bytes, message: bytes) -> bool:

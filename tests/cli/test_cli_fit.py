@@ -14,6 +14,7 @@ from kveil import Ledger, PrivacyUnit, PrivateKMeans
 from kveil.cli._options import parse_bounds
 from kveil.space.bounds import check_domain
 from kveil.testing import scripted
+from kveil.tuning import Spherical
 
 BESIDE = ["release.json", "synopsis.npz"]
 ARGUMENTS = ("--k", 3, "--bounds", "0,10", "--random-state", 1)
@@ -105,6 +106,14 @@ def test_directions_need_no_bounds_and_take_none(fitted, kveil, rows, tmp_path):
     assert is_the_release_of(model_of(rows, bounds=None, metric="cosine", delta=1e-6, epsilon=4.0), release)
     _, forced = fitted(data, "--k", 3, "--metric", "cosine", "--method", "spherical", "--delta", 1e-6, out="forced")
     assert forced.method["used"] == "spherical"
+    terms = ("--k", 3, "--random-state", 1, "--metric", "cosine", "--method", "spherical", "--delta", 1e-6, "--epsilon", 4)
+    _, signed = fitted(data, *terms, "--signed", out="signed")
+    own = {"bounds": None, "metric": "cosine", "method": "spherical", "delta": 1e-6, "epsilon": 4.0}
+    assert is_the_release_of(model_of(rows, **own, tuning=Spherical(signed=True)), signed)
+    assert model_of(rows, **own).release_.parameters != signed.parameters
+    outcome = kveil("fit", data, "-o", tmp_path / "no", "--metric", "cosine", "--signed")
+    assert outcome.code != 0
+    assert "--signed is for --method spherical" in outcome.err
     refused = (
         ("--bounds", "0,10"), ("--radius", 1), ("--scaling", "bounds"), ("--objective", "k-median"), ("--method", "lloyd"),
     )  # fmt: skip
@@ -115,6 +124,14 @@ def test_directions_need_no_bounds_and_take_none(fitted, kveil, rows, tmp_path):
     planned = kveil("plan", "--rows", 20000, "--columns", 100, "--delta", 1e-6, "--metric", "cosine")
     assert planned.code == 0
     assert "Nothing was charged" in planned.out
+
+
+def test_distance_may_be_named_as_the_metric_that_it_is(fitted, kveil, csv, rows):
+    _, release = fitted(csv, *ARGUMENTS, "--metric", "euclidean")
+    assert is_the_release_of(model_of(rows), release)
+    planned = ("plan", "--rows", 20000, "--metric", "euclidean", "--delta", 1e-6)
+    assert kveil(*planned, "--columns", 4).code == 0
+    assert "--bounds is missing" in kveil(*planned, "--sample", csv).err
 
 
 def test_columns_are_used_in_the_order_they_were_named(fitted, csv, rows):

@@ -19,7 +19,7 @@ STATED = ("--purpose", "beds per ward", "--data-name", "admissions 2025", "--by"
 @pytest.fixture
 def key(tmp_path):
     SigningKey(bytes(range(32))).save(tmp_path / "key")
-    (tmp_path / "key.pub").write_text(SigningKey(bytes(range(32))).public + "\n")
+    SigningKey(bytes(range(32))).save_public(tmp_path / "key.pub")
     return tmp_path / "key"
 
 
@@ -33,7 +33,8 @@ def saved(kveil, csv, budget, key, tmp_path):
 def test_a_key_is_made_once_and_its_secret_is_for_its_owner(kveil, refused, tmp_path):
     outcome = kveil("keys", "new", tmp_path / "mine")
     assert (outcome.code, outcome.err) == (0, "")
-    secret, public = (tmp_path / "mine").read_text().strip(), (tmp_path / "mine.pub").read_text().strip()
+    (first, secret), (other, public) = ((tmp_path / name).read_text().split() for name in ("mine", "mine.pub"))
+    assert (first, other) == ("kveil-secret-key", "kveil-public-key")
     assert secret not in outcome.out
     assert public in outcome.out
     assert stat.S_IMODE((tmp_path / "mine").stat().st_mode) == 0o600
@@ -43,7 +44,7 @@ def test_a_key_is_made_once_and_its_secret_is_for_its_owner(kveil, refused, tmp_
     (tmp_path / "mine").unlink()
     assert "never overwritten" in refused(2, "keys", "new", tmp_path / "mine")
     told = json.loads(kveil("keys", "new", tmp_path / "other", "--json").out)
-    assert told["public"] == (tmp_path / "other.pub").read_text().strip() != public
+    assert told["public"] == (tmp_path / "other.pub").read_text().split()[1] != public
 
 
 def test_a_signed_release_is_verified_line_by_line(kveil, saved, tmp_path):
@@ -80,6 +81,20 @@ def test_the_two_files_of_a_key_are_not_taken_for_each_other(refused, csv, key, 
     assert not (tmp_path / "more").exists()
     assert "is a public key" in refused(2, "keys", "show", f"{key}.pub")
     assert "is a secret key" in refused(2, "verify", saved, "--key", key)
+    public, secret = key.with_suffix(".pub").rename(tmp_path / "a"), key.rename(tmp_path / "b.pub")  # what is in them decides
+    assert "is a public key" in refused(2, "keys", "show", public)
+    assert "is a secret key" in refused(2, "verify", saved, "--key", secret)
+    assert SigningKey.load(secret).public == public.read_text().split()[1]
+
+
+def test_keys_of_older_versions_have_no_first_word_and_are_told_apart_by_name(kveil, refused, saved, tmp_path):
+    old, secret = tmp_path / "old", bytes(range(32))
+    old.write_text(secret.hex() + "\n")
+    old.with_suffix(".pub").write_text(SigningKey(secret).public + "\n")
+    assert kveil("keys", "show", old).out == f"{SigningKey(secret).public}\n"
+    assert kveil("verify", saved, "--key", f"{old}.pub").code == 0
+    assert "is a public key" in refused(2, "keys", "show", f"{old}.pub")
+    assert "is a secret key" in refused(2, "verify", saved, "--key", old)
 
 
 def test_a_key_that_cannot_sign_is_refused_before_anything_is_spent(refused, csv, budget, tmp_path):

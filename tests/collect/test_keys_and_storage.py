@@ -27,7 +27,7 @@ def test_a_key_is_saved_once_for_its_owner_and_loaded_again(tmp_path):
         KEY.save(tmp_path / "no" / "folder")
 
 
-@pytest.mark.parametrize("text", ["", "zz", "00" * 31, "00" * 33, "é" * 64])
+@pytest.mark.parametrize("text", ["", "zz", "00" * 31, "00" * 33, "é" * 64, "another-key " + "00" * 32, "kveil-secret-key"])
 def test_a_file_that_holds_no_key_is_refused(tmp_path, text):
     (tmp_path / "key").write_text(text, encoding="utf-8")
     with pytest.raises(InvalidValue, match="no signing key"):

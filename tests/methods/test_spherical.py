@@ -105,11 +105,17 @@ def test_own_parts_are_what_a_cell_has_more_of_than_others():
 
 
 @pytest.mark.parametrize(("signed", "times"), [(False, 2), (True, 0)])
-def test_early_steps_go_by_own_parts_where_rows_have_no_signs(topics, signed, times, monkeypatch):
-    seen = []
+def test_own_parts_and_halves_are_read_only_where_noise_bears_all_cells(topics, signed, times, monkeypatch):
+    """Own parts in the first two steps, where rows have no signs; halves after the second and the third."""
+    seen, halved = [], []
     monkeypatch.setattr(spherical, "own_parts", lambda sums, cut, chance: seen.append(chance) or own_parts(sums, cut, chance))
-    PrivateKMeans(K, epsilon=4.0, delta=1e-6, metric="cosine", tuning=tuning.Spherical(signed=signed)).fit(topics[0][:2000])
-    assert len(seen) == times
+    monkeypatch.setattr(spherical, "split", lambda kept, history, least: halved.append(history) or split(kept, history, least))
+    model = PrivateKMeans(K, epsilon=8.0, delta=1e-6, metric="cosine", tuning=tuning.Spherical(signed=signed), random_state=1)
+    for epsilon in (8.0, 0.7):  # with the second so much noise that it bears fewer cells
+        with scripted(1):
+            model.set_params(epsilon=epsilon).fit(topics[0])
+        assert (len(seen), len(halved)) == (times, 2)
+    assert [len(history) for history in halved] == [6 * K, 9 * K]  # the sums of all 3 K cells so far
     assert all(0.012 < chance < 0.0123 for chance in seen)  # that a normal number passes 2.25
 
 

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 import kveil
 from kveil import Ledger, PrivateKMeans, PrivateKMedian, evaluate, load, tuning
-from kveil.errors import InvalidType, KveilError
+from kveil.errors import InvalidType, KveilError, NoisyResultWarning
 from kveil.questions.frame import FEW_COLUMNS
 from kveil.testing import scripted
 
@@ -89,12 +89,20 @@ def test_a_release_is_saved_and_answers_as_the_model_does(model, wide, tmp_path)
     assert "cosine" in release.card()
     if wide:
         for ask in (lambda: release.recluster(2), release.cost_curve, lambda: release.sample(3)):
-            with pytest.raises(KveilError, match="synopsis"):
+            with pytest.raises(KveilError, match=r'method="spherical" releases sums .* Fit with method="tree"'):
                 ask()
     else:
         again = release.recluster(2)
         assert np.allclose(np.linalg.norm(again.centers, axis=1), 1)
         assert np.allclose(np.linalg.norm(release.sample(20), axis=1), 1)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_nobody_is_told_to_narrow_bounds_that_directions_do_not_have(wide):
+    model = PrivateKMeans(3, epsilon=0.01, delta=1e-6, metric="cosine", random_state=0)
+    with scripted(1), pytest.warns(NoisyResultWarning, match="Use fewer centres, a larger epsilon or delta > 0"):
+        model.fit(csr_array(WIDE) if wide else ROWS)
+    assert "bounds" not in str(model.verdict_)
 
 
 def test_a_release_of_directions_is_evaluated_by_squared_chords(model):

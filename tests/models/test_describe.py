@@ -10,6 +10,7 @@ from math import exp
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from scipy import stats
 from scipy.sparse import csr_array, hstack
 
@@ -246,7 +247,11 @@ def test_more_counts_than_anyone_can_draw_are_refused():
         check_vocabulary(["corn", "oil"], 2**24)
 
 
-def test_the_table_and_the_picture_show_every_cluster(release, rows, texts, tmp_path):
+def test_the_table_and_the_picture_show_every_cluster_on_one_scale(release, rows, texts, tmp_path, monkeypatch):
+    ends, save = [], Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *given, **terms: (
+        ends.extend(axes.get_xlim() for axes in figure.axes), save(figure, *given, **terms)
+    ))  # fmt: skip
     with scripted(1):
         found = describe(release, rows, texts, 5.0, ledger=ledger(), vocabulary=WORDS)
     assert str(found).count("cluster ") == 3
@@ -254,5 +259,8 @@ def test_the_table_and_the_picture_show_every_cluster(release, rows, texts, tmp_
     assert "NOT VALID" in str(found)  # scripted noise
     drawn = found.save(tmp_path / "themes.svg").read_text()
     assert all(f"cluster {number}" in drawn for number in range(3))
+    assert len(ends) == 3
+    assert len(set(ends)) == 1
+    assert ends[0][1] >= max(word.lift.value for theme in found.clusters for word in theme.words)
     none = describe(release, rows[:3], texts[:3], 0.01, ledger=ledger(), vocabulary=WORDS)
     assert kveil.Themes is type(none)

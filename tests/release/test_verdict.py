@@ -71,6 +71,9 @@ def test_no_bin_that_stands_out_is_noise_and_one_place_for_all_too(make):
 def test_without_distances_nothing_is_good(make):
     assert made(make, SQUARE, np.full(4, 0.01)).verdict().word == "rough"
     assert made(make, SQUARE, np.full(4, 5.0)).verdict().word == "noise"
+    near = made(make, SQUARE, np.full(4, 1.0)).verdict()  # 3 / sqrt(2) errors apart
+    assert (near.word, near.n_told_apart) == ("rough", 0)
+    assert near.reasons[0] == "A quarter of the centres lie within 2.1 standard errors of another one."
     assert make(errors=None).verdict().word == "rough"
     assert made(make, SQUARE, np.full(4, 0.01), distances=bins(), method=_used("candidates")).verdict().word == "rough"
 

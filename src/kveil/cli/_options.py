@@ -18,6 +18,8 @@ from kveil.progress import Listener, listen
 
 PURPOSE = Annotated[str | None, typer.Option(help="what it is for: for the ledger and the card")]
 DATA_NAME = Annotated[str | None, typer.Option(help="what the data is called: for the ledger and the card")]
+LEDGER_PURPOSE = Annotated[str | None, typer.Option(help="what it is for: for the ledger")]  # of what makes no card
+LEDGER_DATA_NAME = Annotated[str | None, typer.Option(help="what the data is called: for the ledger")]
 BY = Annotated[str | None, typer.Option(help="who asked: for the ledger alone")]
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kveil.cli._options import BY, DATA_NAME, PURPOSE, parse_label, progress_on_terminals, stated
+from kveil.cli._options import BY, LEDGER_DATA_NAME, LEDGER_PURPOSE, parse_label, progress_on_terminals, stated
 from kveil.errors import InvalidValue
 
 
@@ -21,8 +21,8 @@ def describe(
     delta: Annotated[float, typer.Option(help="used only where the ledger adds zCDP")] = 0.0,
     person: Annotated[str | None, typer.Option(help="column of ids: protect people instead of records")] = None,
     max_rows_per_person: Annotated[int, typer.Option(help="rows of one person that count")] = 1,
-    purpose: PURPOSE = None,
-    data_name: DATA_NAME = None,
+    purpose: LEDGER_PURPOSE = None,
+    data_name: LEDGER_DATA_NAME = None,
     by: BY = None,
     picture: Annotated[Path | None, typer.Option(help="draw it into this .svg or .png")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,

@@ -7,7 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from kveil.cli._options import BY, DATA_NAME, PURPOSE, parse_categories, parse_label, parse_missing, progress_on_terminals, stated
+from kveil.cli._options import (
+    BY,
+    LEDGER_DATA_NAME,
+    LEDGER_PURPOSE,
+    parse_categories,
+    parse_label,
+    parse_missing,
+    progress_on_terminals,
+    stated,
+)
 from kveil.errors import InvalidValue
 
 
@@ -22,8 +31,8 @@ def evaluate(
     categories: Annotated[Path | None, typer.Option(help="JSON file of public levels, that of the fit")] = None,
     category_weight: Annotated[float, typer.Option(help="distance between two levels of a category, that of the fit")] = 1.0,
     missing: Annotated[str | None, typer.Option(help="missing cells, as in `kveil fit`; default as when it was fitted")] = None,
-    purpose: PURPOSE = None,
-    data_name: DATA_NAME = None,
+    purpose: LEDGER_PURPOSE = None,
+    data_name: LEDGER_DATA_NAME = None,
     by: BY = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:

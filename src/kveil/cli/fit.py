@@ -31,6 +31,7 @@ from kveil.cli._options import (
 )
 from kveil.cli.universe import check_graph_options, read_demand
 from kveil.errors import BoundsRequired, InvalidValue, NoisyResultWarning, ScaleWarning, SourceError
+from kveil.tuning import Spherical
 
 MOSTLY_NOISE = 5  # an exit code
 
@@ -74,6 +75,7 @@ class Method(StrEnum):
 
 
 class Metric(StrEnum):
+    euclidean = "euclidean"
     graph = "graph"
     cosine = "cosine"
 
@@ -100,6 +102,7 @@ def fit(
         Metric | None,
         typer.Option(help="'cosine': by direction, without bounds; 'graph': DATA is a public edge list, people are in --demand"),
     ] = None,
+    signed: Annotated[bool, typer.Option("--signed", help="with --method spherical: negative entries count, too")] = False,
     demand: Annotated[Path | None, typer.Option(help="with --metric graph: one vertex per line, or a table of them")] = None,
     truncate: Annotated[float | None, typer.Option(help="with --metric graph: public cap on distances")] = None,
     method: Annotated[
@@ -153,6 +156,8 @@ def fit(
     if no_privacy and not math.isinf(epsilon):
         raise InvalidValue("--no-privacy goes with --epsilon inf: a finite epsilon adds noise. Leave out one of the two.")
     check_method(goal, method, on_graph)
+    if signed and method is not Method.spherical:
+        raise InvalidValue("--signed is for --method spherical, which reads negative entries as 0 without it. Name both.")
     n_clusters, between = parse_clusters(k), parse_range("--k-range", k_range)
     if (n_clusters == "auto" or between) and (goal is not Objective.k_means or on_graph):
         raise InvalidValue("-k auto and --k-range are for --objective k-means, not on a graph. Pass a number of clusters.")
@@ -174,6 +179,7 @@ def fit(
     model = model_of(Objective.k_median if on_graph else goal)(
         n_clusters, epsilon=epsilon, delta=delta, method=method.value, n_steps=n_steps, relation=relation.value, ledger=account,
         random_state=random_state, **domain, **({} if between is None else {"k_range": between}),
+        **({"tuning": Spherical(signed=True)} if signed else {}),
     )  # fmt: skip
     shown = {} if public is None else {"public": _public(public, data, source, chosen, category_weight)}
     with progress_on_terminals(), warnings.catch_warnings():

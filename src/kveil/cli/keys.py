@@ -26,7 +26,7 @@ def new(
         raise InvalidValue(f"{beside} exists already; a key is never overwritten. Choose another place.")
     key = SigningKey.generate()
     key.save(path)
-    beside.write_text(key.public + "\n", encoding="ascii")
+    key.save_public(beside)
     made = {"key": str(path), "public": key.public, "file": str(beside)}
     typer.echo(json.dumps(made) if as_json else f"{path}: the secret key, for you alone\n{beside}: the public key {key.public}")
 

@@ -54,12 +54,13 @@ def plan(
         None if rows_at is None else read(rows_at, columns=parse_labels(sample_columns, rows_at)) for rows_at in (sample, public)
     )
     known = source or start
-    if known is not None and bounds is None and radius is None and metric is None:
+    if known is not None and bounds is None and radius is None and metric is not Metric.cosine:
         raise BoundsRequired("--bounds is missing. A sample is clipped as the table will be: pass --bounds LOW,HIGH or --radius.")
     model = model_of(objective)(
         k, epsilon=epsilon, delta=delta, method=method.value, relation=relation.value,
         bounds=parse_bounds(bounds, None if known is None else known.names), center=parse_numbers("--center", center),
-        radius=radius, scaling=None if scaling is None else scaling.value, **({} if metric is None else {"metric": metric.value}),
+        radius=radius, scaling=None if scaling is None else scaling.value,
+        **({"metric": metric.value} if metric is Metric.cosine else {}),
     )  # fmt: skip
     unit = PrivacyUnit() if max_rows_per_person == 1 else PrivacyUnit("person", max_rows_per_person, "id")
     found = planned(model, rows, columns, sample=source, public=start, n_runs=runs, random_state=random_state, unit=unit)

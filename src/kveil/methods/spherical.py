@@ -8,7 +8,7 @@ after two steps, get a half of a cell with many: which columns go together is to
 
 from __future__ import annotations
 
-from math import exp, sqrt
+from math import exp, inf, sqrt
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -110,15 +110,18 @@ class _Fit:
         view = self._view(columns)
         share = self.shares.cells
         noise = self._deviation(view, share)
-        placed = self._started(len(columns), self._n_cells(totals[columns], deviation, noise))
+        borne = self._borne(totals[columns], deviation, noise)
+        is_clear = borne >= self.tuning.cells  # beyond that noise would drown what the sums so far tell of each other
+        placed = self._started(len(columns), self._n_cells(borne, len(columns)))
         progress("steps of many cells", 2, 4)
         history: list[Floats] = []
         for number in range(self.tuning.steps[0]):
             sums = self._sums(view, placed.codes, share)
             history.append(sums)
-            shown = sums if number >= N_EARLY or self.tuning.signed else self._own(sums, self.tuning.cuts[0] * noise, view)
+            is_early = is_clear and number < N_EARLY and not self.tuning.signed
+            shown = self._own(sums, self.tuning.cuts[0] * noise, view) if is_early else sums
             placed = self._moved(placed, shown, self.tuning.cuts[0] * noise)
-            if 0 < number < self.tuning.steps[0] - 1:
+            if is_clear and 0 < number < self.tuning.steps[0] - 1:
                 placed = self._split(placed, np.concatenate(history), noise, is_laplace=self._is_laplace(view))
         progress("merging cells", 3, 4)
         placed = self._merged(placed, sums, noise)
@@ -153,12 +156,14 @@ class _Fit:
         most = self.tuning.nonzeros
         return UnitRows(self.d, columns, min(most, PURE_ENTRIES) if most and self.is_pure else most, self.tuning.signed)
 
-    def _n_cells(self, totals: Floats, deviation: float, noise: float) -> int:
-        """How many cells noise and memory bear: by the total of a typical column that matters."""
+    def _borne(self, totals: Floats, deviation: float, noise: float) -> float:
+        """How many cells per cluster noise bears, by the total of a typical column that matters."""
         typical = float((totals**2 - deviation**2).sum()) / max(float(totals.sum()), 1e-300)
-        times = self.tuning.cells if noise == 0 else float(np.clip(typical / (TYPICAL * noise), 1.0, self.tuning.cells))
-        q = len(totals)
-        return max(self.k, min(round(self.k * times), q, MOST_NUMBERS // q))
+        return inf if noise == 0 else typical / (TYPICAL * noise)
+
+    def _n_cells(self, borne: float, q: int) -> int:
+        """How many cells noise and memory bear."""
+        return max(self.k, min(round(self.k * float(np.clip(borne, 1.0, self.tuning.cells))), q, MOST_NUMBERS // q))
 
     def _started(self, q: int, cells: int) -> _Directions:
         """Columns in random order, dealt out to the cells in turn: public, and no cell is empty."""

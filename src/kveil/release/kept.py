@@ -28,12 +28,7 @@ class Kept(NamedTuple):
 def kept(release: Release, what: str) -> Kept:
     """The synopsis of a release over columns; refused where there is none, or none that `what` can use."""
     if not isinstance(release.synopsis, Synopsis):
-        why = "it is a release among the points of a universe" if release.n_features is None else (
-            "it was made by a version or a method that keeps none, or read from a file that left it out"
-        )  # fmt: skip
-        raise InvalidValue(
-            f"{what} needs the synopsis of a release, and this one has none: {why}. Fit again, if the budget allows."
-        )
+        raise InvalidValue(f"{what} needs the synopsis of a release, and this one has none: {_why_none(release)}")
     if not has_points(release.synopsis):
         raise InvalidValue(
             f"{what} needs cells or leaves with noisy counts, and this release has none: "
@@ -44,6 +39,15 @@ def kept(release: Release, what: str) -> Kept:
         return Kept(release.synopsis, 1.0, 1.0)
     widths = units(release.domain(), "bounds")
     return Kept(release.synopsis, widths, float(np.sqrt(np.mean(widths**2))))
+
+
+def _why_none(release: Release) -> str:
+    if release.method["used"] == "spherical":
+        return 'method="spherical" releases sums of directions, and no counts of cells. Fit with method="tree", for a new charge.'
+    why = "it is a release among the points of a universe" if release.n_features is None else (
+        "it was made by a version or a method that keeps none, or read from a file that left it out"
+    )  # fmt: skip
+    return f"{why}. Fit again, if the budget allows."
 
 
 def has_points(synopsis: Synopsis) -> bool:

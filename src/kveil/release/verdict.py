@@ -34,6 +34,7 @@ MEDIAN_LITTLE, MEDIAN_APART, MEDIAN_MUCH = 0.3, 3.0, 0.7  # of a k-median: error
 HIDDEN, MOST_HIDDEN = 0.1, 0.5  # of a universe: the share of the demand that noise could hide
 SIGMAS = 2.0  # of an interval
 CURE = "Use fewer centres, a larger epsilon, delta > 0 or narrower bounds."
+WITHOUT_BOUNDS = "Use fewer centres, a larger epsilon or delta > 0."  # of directions and of points of a universe
 OF_CODES = ("lloyd", "mean", "grid", "sample-aggregate")  # their noise is round on the grid of codes: as wide as each column is
 MOST_NAMED = 10
 BLOCK = 1024
@@ -163,13 +164,13 @@ def _of_space(release: Release, noise: _Noise) -> Verdict:
 
 
 def _judged(release: Release, noise: _Noise, cost: Cost | None, step: Step | None) -> tuple[Word, tuple[str, ...]]:
-    k = len(release.centers)
+    k, cure = len(release.centers), WITHOUT_BOUNDS if release.parameters.get("metric") == "cosine" else CURE
     if release.guarantee.route == "none":
         return "good", ("No noise was added: what is left is the clustering itself.",)
     if k > 1 and release.method["used"] == "mean":
         return "rough", ("One mean was asked for, k times.",)
     if k > 1 and not np.ptp(release.centers, axis=0).any():
-        return "noise", (f"All centres are one. {CURE}",)
+        return "noise", (f"All centres are one. {cure}",)
     if noise.errors is None or noise.apart is None:
         return "rough", ("Nothing that was released tells how far noise moved the centres.",)
     if release.kind == "PrivateKMedian":
@@ -177,12 +178,12 @@ def _judged(release: Release, noise: _Noise, cost: Cost | None, step: Step | Non
     apart = float(np.quantile(noise.apart, 0.25)) if k > 1 else np.inf
     if cost is None:
         if _measures(release, step):
-            return "noise", (f"No distance of rows to the centres stands out from the noise. {CURE}",)
-        return _by_errors_alone(apart)
+            return "noise", (f"No distance of rows to the centres stands out from the noise. {cure}",)
+        return _by_errors_alone(apart, cure)
     half = float(np.median(noise.errors**2 / _spreads(release, cost, noise.widths)))
     most = float(np.quantile(noise.errors**2 / cost.value, 0.75))
     if half > MUCH:
-        return "noise", (f"Noise in half of the centres is at least {_times(half)} the spread of their rows. {CURE}",)
+        return "noise", (f"Noise in half of the centres is at least {_times(half)} the spread of their rows. {cure}",)
     if release.method["used"] == "candidates":
         return "rough", ("This method reports errors that are smaller than the true ones.",)
     if most > LITTLE:
@@ -197,7 +198,7 @@ def _judged_median(noise: _Noise, step: Step | None) -> tuple[Word, tuple[str, .
     assert noise.errors is not None and noise.apart is not None  # noqa: PT018
     apart = float(np.quantile(noise.apart, 0.25)) if len(noise.errors) > 1 else np.inf
     if step is None or step.distances is None:
-        return _by_errors_alone(apart)
+        return _by_errors_alone(apart, CURE)
     typical = median_distance(step.distances)
     if typical is None:
         return "noise", (f"No distance of rows to the centres stands out from the noise. {CURE}",)
@@ -211,11 +212,13 @@ def _judged_median(noise: _Noise, step: Step | None) -> tuple[Word, tuple[str, .
     return "good", (f"Noise in at least three quarters of the centres is at most {_times(most**2)} a typical distance.",)
 
 
-def _by_errors_alone(apart: float) -> tuple[Word, tuple[str, ...]]:
+def _by_errors_alone(apart: float, cure: str) -> tuple[Word, tuple[str, ...]]:
     """Where no distance of rows was released: never "good"."""
+    near = f"A quarter of the centres lie within {apart:.2g} standard errors of another one."
     if apart < 1:
-        return "noise", (f"A quarter of the centres lie within {apart:.2g} standard errors of another one. {CURE}",)
-    return "rough", ("No distance of rows was released with it, so nothing tells whether it is better than that.",)
+        return "noise", (f"{near} {cure}",)
+    untold = "No distance of rows was released with it, so nothing tells whether it is better than that."
+    return "rough", (untold,) if apart >= TOLD else (near, untold)
 
 
 def _of_universe(release: Release) -> Verdict:
@@ -228,7 +231,7 @@ def _of_universe(release: Release) -> Verdict:
     hidden = synopsis.hidden
     says = f"Noise could hide {100 * hidden:.0f} % of the demand." if isfinite(hidden) else "Noise could hide all of the demand."
     if synopsis.branch == "public" or hidden > MOST_HIDDEN:
-        return Verdict("noise", (f"{says} The centres are about those of the empty universe. {CURE}",))
+        return Verdict("noise", (f"{says} The centres are about those of the empty universe. {WITHOUT_BOUNDS}",))
     return Verdict("good" if hidden <= HIDDEN else "rough", (says,))
 
 
