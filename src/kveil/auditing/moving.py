@@ -51,13 +51,14 @@ def moved(one: Draw, other: Draw) -> list[str]:
     found = []
     if charge.one_coordinate and np.count_nonzero(away) > 1:
         found.append("more than one coordinate moved")
-    far = _length(charge, away) if charge.mechanism != "peel" else _peeled(away, one.noisy.shape[1])
+    far = length(charge, away) if charge.mechanism != "peel" else _peeled(away, one.noisy.shape[1])
     if far > charge.sensitivity * (1 + 1e-12):
         found.append(f"moved by {far}, charged for {charge.sensitivity}")
     return found
 
 
-def _length(charge: Charge, away: Any) -> float:
+def length(charge: Charge, away: Any) -> float:
+    """How long a difference of raw values is, in the norm of the charge."""
     if charge.mechanism == "threshold":
         return np.count_nonzero(away) if max(map(abs, away), default=0) <= 1 else np.inf
     if charge.norm == "range":
