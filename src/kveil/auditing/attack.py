@@ -27,7 +27,6 @@ Score = Callable[[Floats], Floats]
 FEWEST = 60  # fits of each table below which scores are not learned
 LEARNING = 0.6  # the part of the fits that scores are learned on
 THRESHOLDS = np.linspace(0.005, 0.995, 100)
-PICKED_AT = 0.05  # the error at which events are compared: far out in the tails few fits say little
 MOST_COLUMNS = 400
 MANY = 4000  # fits of each table that a boosted score is learned on at the most
 
@@ -142,9 +141,11 @@ class _Learned:
 
 def _learned(asked: Sequence[str], one: Floats, other: Floats) -> Iterator[tuple[str, Score]]:
     values, labels = np.vstack([one[:MANY], other[:MANY]]), np.repeat([1, 0], [len(one[:MANY]), len(other[:MANY])])
+    values[:, np.isnan(values).all(axis=0)] = 0.0  # they are there in later fits alone
     if "logistic" in asked:
-        cap = np.nanquantile(np.where(np.abs(values) >= HUGE, np.nan, values), [0.01, 0.99], axis=0)
-        cap = np.where(np.isnan(cap), 0.0, cap)
+        tame = np.where(np.abs(values) >= HUGE, np.nan, values)
+        tame[:, np.isnan(tame).all(axis=0)] = 0.0
+        cap = np.nanquantile(tame, [0.01, 0.99], axis=0)
         model = make_pipeline(RobustScaler(quantile_range=(10, 90)), LogisticRegression(C=0.1, max_iter=300))
         yield "logistic score", _Learned(model.fit(_capped(values, cap), labels), cap)
     for name, leaf_nodes in (("stumps", 2), ("trees", 8)):
@@ -153,11 +154,7 @@ def _learned(asked: Sequence[str], one: Floats, other: Floats) -> Iterator[tuple
                 learning_rate=0.1, max_iter=120, max_leaf_nodes=leaf_nodes, min_samples_leaf=max(10, len(values) // 100),
                 l2_regularization=1.0, max_features=0.5, early_stopping=False, random_state=0,
             )  # fmt: skip
-            yield f"score of boosted {name}", _Learned(boosted.fit(_inside(values), labels), None)
-
-
-def _inside(values: Floats) -> Floats:
-    return values
+            yield f"score of boosted {name}", _Learned(boosted.fit(values, labels))
 
 
 def _capped(values: Floats, cap: Floats) -> Floats:
@@ -181,18 +178,21 @@ def _gaps(one: Floats, other: Floats) -> Floats:
 
 
 def _quick(hits: Any, runs: int, other_hits: Any, other_runs: int, delta: float) -> Floats:
-    """Nearly `lower_epsilons`, by Wilson's limits: thousands of events are compared, and none is believed."""
-    low, high = _wilson(hits, runs, -1), _wilson(other_hits, other_runs, 1)
-    event = np.log(np.maximum(low - delta, 1e-12) / high)
-    found: Floats = np.maximum(np.maximum(event, np.log(np.maximum(1 - high - delta, 1e-12) / (1 - low))), 0.0)
+    """Nearly `lower_epsilons`, by Wilson's limits: thousands of events are compared, and none is believed. Where few fits bound
+    nothing, what wider limits would say decides."""
+    found: Floats = np.zeros(np.shape(hits))
+    for z, weight in PICKED_BY:
+        low, high = _wilson(hits, runs, -z), _wilson(other_hits, other_runs, z)
+        event, complement = np.maximum(low - delta, 1e-12) / high, np.maximum(1 - high - delta, 1e-12) / (1 - low)
+        found += weight * np.maximum(np.log(np.maximum(event, complement)), 0.0)
     return found
 
 
-def _wilson(hits: Any, runs: int, side: int) -> Floats:
-    z, share = Z, np.asarray(hits) / runs
+def _wilson(hits: Any, runs: int, z: float) -> Floats:
+    share = np.asarray(hits) / runs
     middle, spread = share + z * z / (2 * runs), z * np.sqrt(share * (1 - share) / runs + z * z / (4 * runs * runs))
-    found: Floats = np.clip((middle + side * spread) / (1 + z * z / runs), 1e-12, 1 - 1e-12)
+    found: Floats = np.clip((middle + spread) / (1 + z * z / runs), 1e-12, 1 - 1e-12)
     return found
 
 
-Z = 1.96  # the quantile of PICKED_AT / 2
+PICKED_BY = ((2.5, 1.0), (1.0, 1e-2), (0.3, 1e-4))  # deviations, weight. An event is picked on fewer fits than it is counted on

@@ -21,7 +21,7 @@ from kveil.auditing.fitting import Fits, Told
 from kveil.auditing.leaving import Outcomes
 from kveil.auditing.neighbours import Neighbours, Relation, worst_cases
 from kveil.auditing.verdict import Look, Outcome, Verdict
-from kveil.errors import InvalidValue
+from kveil.errors import InvalidType, InvalidValue
 
 KEPT = (1, 1, 3)  # pairs of the last round, the one before it, and so on; earlier ones keep all
 LEAST = 10  # fits of a table in the first round
@@ -67,6 +67,8 @@ def check(
     'violated'
     """
     pairs = worst_cases([-1, -1], [1, 1], relation) if pairs is None else list(pairs)
+    if not (hasattr(model, "fit") or callable(model)):
+        raise InvalidType("an audit takes an estimator with `fit`, or a function that takes a table and returns what leaves.")
     _refuse(epsilon, delta, relation, pairs, confidence)
     plan = rounds(len(pairs), runs, 1 - confidence)
     if plan[0].runs < LEAST:

@@ -14,7 +14,6 @@ from sklearn.base import clone
 
 from kveil.auditing.leaving import Outcomes, observe
 from kveil.auditing.neighbours import Neighbours
-from kveil.errors import InvalidType
 
 Told = Callable[[int, int], None]  # how many fits were made, of how many
 
@@ -25,9 +24,7 @@ def fitted(model: Any, table: Any, arguments: Mapping[str, Any] = MappingProxyTy
     """What leaves: a fresh copy of an estimator, fitted; or what a function returns."""
     if hasattr(model, "fit"):
         return clone(model).fit(table, **arguments)
-    if callable(model):
-        return model(table, **arguments)
-    raise InvalidType("an audit takes an estimator with `fit`, or a function that takes a table and returns what leaves.")
+    return model(table, **arguments)
 
 
 @dataclass

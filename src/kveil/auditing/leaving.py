@@ -145,6 +145,7 @@ def _array(name: str, value: Any) -> Iterator[tuple[str, float]]:
     if not flat.size:
         return
     yield f"{name} sum", float(np.clip(flat, -1e250, 1e250).sum())
+    yield from ((f"{name} least", float(flat.min())), (f"{name} most", float(flat.max())))
     if flat.size > WHOLE:
         yield from ((f"{name} quantile {q:g}", float(x)) for q, x in zip(QUANTILES, np.quantile(flat, QUANTILES), strict=True))
         flat = flat.reshape(len(flat), -1)[:WHOLE] if flat.ndim and len(flat) <= WHOLE else flat.ravel()[:WHOLE]
