@@ -16,7 +16,7 @@ from benchmarks.twins import bugs
 from benchmarks.twins.twin import LARGEST, NOBODY, Twin
 from kveil.audit import Neighbours
 
-__all__ = ["ALL", "TWINS", "Twin", "run"]
+__all__ = ["ALL", "Twin", "run"]
 
 NONE, ONE = np.empty((0, 1)), np.full((1, 1), 0.9)
 SOME = np.linspace(-0.9, 0.9, 9)[:, None]
@@ -76,7 +76,6 @@ ALL = (
         bugs.deviation_of_the_data, OUTLIER,
     ),
 )  # fmt: skip
-TWINS = {twin.name: twin.subject for twin in ALL if twin.catcher == "audit"}
 
 
 def run() -> Iterator[Bar]:

@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 
 from kveil.audit import Attack, Neighbours, Verdict, check, replay
-from kveil.auditing.catalogue import Subject
 from kveil.auditing.exact import Walks, compared
 from kveil.auditing.verdict import Outcome
 
@@ -52,10 +51,6 @@ class Twin:
         outcome: Outcome = "violated" if lower > EPSILON * ROOM else "consistent"
         promise = (EPSILON, 0.0, self.pair.relation, 1.0)
         return Verdict(outcome, *promise, lower, None, self.pair.name, "", n, time.monotonic() - start, reason, self.name)
-
-    def subject(self) -> Subject:
-        """As an audit takes it."""
-        return Subject(lambda epsilon: self.make(True), [self.pair], relation=self.pair.relation)
 
     def _replayed(self, model: Any) -> tuple[float, int, str]:
         found = replay(model, *self.pair.tables())

@@ -1,8 +1,5 @@
 """kveil's own models as the audit sees them; the audits themselves, which take minutes, are `make audit`."""
 
-import warnings
-
-import numpy as np
 import pytest
 
 from kveil import PrivateKMeans, PrivateKMedian
@@ -30,25 +27,19 @@ def test_every_method_has_a_subject():
         if isinstance(model, PrivateKMeans | PrivateKMedian):
             used.add((type(model), model.method))
     on_places = PrivateKMedian(universe=SUBJECTS["universe counts"]().made(1.0).universe)
-    wanted = [*PrivateKMeans.methods, *(PrivateKMedian().methods), *on_places.methods]
     assert used == {(PrivateKMeans, name) for name in PrivateKMeans.methods} | {
         (PrivateKMedian, name) for name in (*PrivateKMedian().methods, *on_places.methods)
     }
-    assert len(wanted) == len(used)
 
 
 @pytest.mark.statistical
-def test_noise_of_half_the_width_is_seen_in_a_real_model():
-    """False alarm of the first verdict: at most 1e-7, its confidence. The second misses with less than 1e-6: 150 of 250 fits
-    against 100, by the law of the noise 220 against 30."""
+def test_noise_that_is_far_too_narrow_is_seen_in_a_real_model_and_the_right_one_is_not_called_broken():
+    """False alarm: at most 1e-7, the confidence of the verdict. With an eighth of the noise the event comes up in 0.9997 of the
+    fits of one table and 0.0003 of the other; with 120 counts of each, missing it needs ten that go wrong."""
     subject, attack = SUBJECTS["universe counts"](), Attack(scores=("threshold",))
     pairs = [pair for pair in subject.pairs if pair.name == "one more of many"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        sound, halved = (
-            check(subject.made(spent), epsilon=claimed, pairs=pairs, runs=800, confidence=1 - 1e-7, attack=attack)
-            for spent, claimed in ((0.5, 1.0), (4.0, 1.0))
-        )
+    sound, narrow = (
+        check(subject.made(spent), epsilon=1.0, pairs=pairs, runs=480, confidence=1 - 1e-7, attack=attack) for spent in (1.0, 8.0)
+    )
     assert sound.outcome != "violated"
-    assert halved.is_violated
-    assert np.isfinite(halved.lower)
+    assert narrow.is_violated

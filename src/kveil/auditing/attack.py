@@ -1,34 +1,30 @@
 """An event that tells two tables apart, learned from fits of both.
 
-Every number that left is tried by a threshold. Then scores add many of them up: a logistic regression, boosted stumps, which
-are a sum of one log-likelihood ratio per number, and boosted trees. All are learned on one part of the fits. The other part
-picks the score and its threshold, by the lower bound of epsilon it would give. The event is then fixed: whoever counts it must
-use fits that were not seen here.
+Every number that left is tried by a threshold. Then scores add many of them up (`scores.py`). A score is learned on each half of
+the fits, and looked at on the other half: that picks the score and its threshold, by the lower bound of epsilon it would give.
+The event is then fixed: whoever counts it must use fits that were not seen here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import RobustScaler
 
-from kveil.arrays import Floats
+from kveil.arrays import Floats, Integers
 from kveil.auditing.bound import Bound
-from kveil.auditing.leaving import HUGE, Outcomes, leaves
-
-Score = Callable[[Floats], Floats]
+from kveil.auditing.leaving import Outcomes, leaves
+from kveil.auditing.scores import NAMES, Mean, Number, Score, learned, shown
 
 FEWEST = 60  # fits of each table below which scores are not learned
-LEARNING = 0.6  # the part of the fits that scores are learned on
-THRESHOLDS = np.linspace(0.005, 0.995, 100)
+THRESHOLDS = np.linspace(0.02, 0.98, 97)  # shares of fits. Rarer events need more fits than they are worth
+MARGIN = 0.9  # of what a learned score promises: it was learned on half of the fits, and has more ways to look good by chance
+PICKED_BY = ((4.0, 1.0), (1.0, 1e-2), (0.3, 1e-4))  # deviations, weight. An event is picked on fewer fits than it is counted on
 MOST_COLUMNS = 400
-MANY = 4000  # fits of each table that a boosted score is learned on at the most
+MOST_TELLING = 40
+KOLMOGOROV = 1.36  # the quantile 0.95 of his law
+TRIED = 24  # numbers that are tried by themselves
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,40 +65,38 @@ class Attack:
         """The event that promises most."""
         names = self._names(one, other)
         tables = one.on(names), other.on(names)
-        cuts = [int(LEARNING * len(table)) for table in tables]
-        learning, picking = [table[:cut] for table, cut in zip(tables, cuts, strict=True)], [
-            table[cut:] for table, cut in zip(tables, cuts, strict=True)
-        ]  # fmt: skip
-        best = Event("nothing", "one", 0.0, names, lambda values: np.zeros(len(values)), 0.0)
-        if not names or not len(picking[0]) or not len(picking[1]):
-            return best
-        if "threshold" in self.scores:
-            best = max(best, self._best_number(names, tables), key=_promise)
-        if min(cuts) >= FEWEST:
-            for name, score in _learned(self.scores, *learning):
-                event = self._event(name, names, score, score(picking[0]), score(picking[1]))
-                best = max(best, event, key=_promise)
-        return best
+        events = [Event("nothing", "one", 0.0, names, lambda values: np.zeros(len(values)), 0.0)]
+        if names and min(map(len, tables)):
+            events += self._of_numbers(names, *tables) if "threshold" in self.scores else []
+            able = self.scores if min(map(len, tables)) >= FEWEST else ()
+            events += [self._of_score(name, names, *tables) for name in able if name in NAMES]
+        return max(events, key=lambda event: event.promise)
 
     def _names(self, one: Outcomes, other: Outcomes) -> tuple[str, ...]:
         """Numbers that differ between fits; the most telling, if there are very many."""
         both = Outcomes.joined([one, other])
-        shown = np.where(np.isnan(both.values), -HUGE, both.values)
-        varying = np.flatnonzero((shown != shown[:1]).any(axis=0)) if len(shown) else np.array([], dtype=int)
+        values = shown(both.values)
+        moving = np.flatnonzero((values != values[:1]).any(axis=0)) if len(values) else np.array([], dtype=int)
+        varying = np.array(sorted({values[:, i].tobytes(): i for i in moving[::-1]}.values()), dtype=int)  # equal ones once
         if len(varying) > MOST_COLUMNS:
-            gaps = _gaps(shown[: len(one), varying], shown[len(one) :, varying])
+            gaps = _gaps(values[: len(one), varying], values[len(one) :, varying])
             varying = varying[np.argsort(-gaps, kind="stable")[:MOST_COLUMNS]]
         return tuple(both.names[column] for column in varying)
 
-    def _best_number(self, names: tuple[str, ...], tables: tuple[Floats, Floats]) -> Event:
-        shown = [np.where(np.isnan(table), -2 * HUGE, table) for table in tables]
-        gaps = _gaps(*shown)
-        best = None
-        for column in np.argsort(-gaps, kind="stable")[:24]:
-            event = self._event(names[column], names, _Number(int(column)), shown[0][:, column], shown[1][:, column])
-            best = event if best is None else max(best, event, key=_promise)
-        assert best is not None
-        return best
+    def _of_numbers(self, names: tuple[str, ...], one: Floats, other: Floats) -> list[Event]:
+        tables = shown(one), shown(other)
+        telling = np.argsort(-_gaps(*tables), kind="stable")[:TRIED]
+        return [self._event(names[i], names, Number(int(i)), tables[0][:, i], tables[1][:, i]) for i in telling]
+
+    def _of_score(self, name: str, names: tuple[str, ...], one: Floats, other: Floats) -> Event:
+        halves = [(table[::2], table[1::2]) for table in (one, other)]
+        columns = np.arange(len(names)) if name == "trees" else _telling(one, other)
+        first, second = (learned(name, columns, halves[0][half], halves[1][half]) for half in (0, 1))
+        unseen = [np.concatenate([second(half[0]), first(half[1])]) for half in halves]
+        event, score = self._event(NAMES[name], names, first, *unseen), Mean(first, second)
+        share = float((np.concatenate(unseen) <= event.threshold).mean())
+        cut = float(np.quantile(score(np.vstack([one, other])), share, method="inverted_cdf"))  # as rare an event of both
+        return replace(event, name=f"{NAMES[name]} > {cut:.6g}", threshold=cut, score=score, promise=MARGIN * event.promise)
 
     def _event(self, name: str, names: tuple[str, ...], score: Score, one: Floats, other: Floats) -> Event:
         """The threshold of a score that promises most, for either table."""
@@ -117,53 +111,12 @@ class Attack:
         return Event(f"{name} > {cut:.6g}", "one" if side == 0 else "other", cut, names, score, float(bounds[side, place]))
 
 
-class _Number:
-    """One number that left, by itself."""
-
-    def __init__(self, column: int) -> None:
-        self._column = column
-
-    def __call__(self, values: Floats) -> Floats:
-        found: Floats = np.where(np.isnan(values[:, self._column]), -2 * HUGE, values[:, self._column])
-        return found
-
-
-class _Learned:
-    """The log odds that a classifier gives for the first table."""
-
-    def __init__(self, model: Any, cap: Floats | None = None) -> None:
-        self._model, self._cap = model, cap
-
-    def __call__(self, values: Floats) -> Floats:
-        found: Floats = self._model.decision_function(values if self._cap is None else _capped(values, self._cap))
-        return found
-
-
-def _learned(asked: Sequence[str], one: Floats, other: Floats) -> Iterator[tuple[str, Score]]:
-    values, labels = np.vstack([one[:MANY], other[:MANY]]), np.repeat([1, 0], [len(one[:MANY]), len(other[:MANY])])
-    values[:, np.isnan(values).all(axis=0)] = 0.0  # they are there in later fits alone
-    if "logistic" in asked:
-        tame = np.where(np.abs(values) >= HUGE, np.nan, values)
-        tame[:, np.isnan(tame).all(axis=0)] = 0.0
-        cap = np.nanquantile(tame, [0.01, 0.99], axis=0)
-        model = make_pipeline(RobustScaler(quantile_range=(10, 90)), LogisticRegression(C=0.1, max_iter=300))
-        yield "logistic score", _Learned(model.fit(_capped(values, cap), labels), cap)
-    for name, leaf_nodes in (("stumps", 2), ("trees", 8)):
-        if name in asked:
-            boosted = HistGradientBoostingClassifier(
-                learning_rate=0.1, max_iter=120, max_leaf_nodes=leaf_nodes, min_samples_leaf=max(10, len(values) // 100),
-                l2_regularization=1.0, max_features=0.5, early_stopping=False, random_state=0,
-            )  # fmt: skip
-            yield f"score of boosted {name}", _Learned(boosted.fit(values, labels))
-
-
-def _capped(values: Floats, cap: Floats) -> Floats:
-    found: Floats = np.where(np.isnan(values), cap.mean(axis=0), np.clip(values, cap[0], cap[1]))
+def _telling(one: Floats, other: Floats) -> Integers:
+    """Numbers that tell something by themselves: their gap would come up in one of twenty, of numbers that tell nothing."""
+    gaps = _gaps(shown(one), shown(other))
+    order = np.argsort(-gaps, kind="stable")[:MOST_TELLING]
+    found: Integers = order[gaps[order] >= min(KOLMOGOROV * np.sqrt(1 / len(one) + 1 / len(other)), gaps.max())]
     return found
-
-
-def _promise(event: Event) -> float:
-    return event.promise
 
 
 def _gaps(one: Floats, other: Floats) -> Floats:
@@ -193,6 +146,3 @@ def _wilson(hits: Any, runs: int, z: float) -> Floats:
     middle, spread = share + z * z / (2 * runs), z * np.sqrt(share * (1 - share) / runs + z * z / (4 * runs * runs))
     found: Floats = np.clip((middle + spread) / (1 + z * z / runs), 1e-12, 1 - 1e-12)
     return found
-
-
-PICKED_BY = ((2.5, 1.0), (1.0, 1e-2), (0.3, 1e-4))  # deviations, weight. An event is picked on fewer fits than it is counted on

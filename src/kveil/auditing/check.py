@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kveil.auditing.attack import Attack
@@ -75,7 +75,7 @@ def check(
         raise InvalidValue(f"{runs} runs are too few for {len(pairs)} pairs of neighbours. Pass more runs, or fewer pairs.")
     start = time.monotonic()
     fits = Fits(model, workers, start + seconds, told, asked=sum(2 * step.pairs * step.runs for step in plan))
-    audit = _Audit(fits, pairs, epsilon, attack or Attack(delta))
+    audit = _Audit(fits, pairs, epsilon, replace(attack or Attack(), delta=delta))
     looks = audit.run(plan)
     return _judged(looks, audit, relation, confidence, name, time.monotonic() - start)
 
