@@ -56,7 +56,8 @@ ALL = (
     ),
     Twin(
         "seed reaches the noise", "Noise comes from `random_state`, so whoever knows it can subtract it.",
-        "diffprivlib 0.6.6 ([comparison](comparison.md))", "audit", bugs.seed_reaches_the_noise, COUNT,
+        "diffprivlib 0.6.6, where `random_state` is given ([comparison](comparison.md))", "audit",
+        bugs.seed_reaches_the_noise, COUNT,
     ),
     Twin(
         "charge after the draw", "The ledger is charged when noise has been drawn: a crash between leaves it unpaid.",
@@ -64,7 +65,7 @@ ALL = (
     ),
     Twin(
         "float Laplace", "Laplace noise in floating point: its low bits tell what it was added to.",
-        "smartnoise-core until 2020 (its issue 242); diffprivlib (its issue 19)", "audit", bugs.float_laplace, COUNT,
+        "reported in 2020 of smartnoise-core (issue 242) and diffprivlib (issue 19)", "audit", bugs.float_laplace, COUNT,
     ),
     Twin(
         "steps from the exact n", "The number of steps follows from the exact number of rows.",

@@ -79,7 +79,9 @@ def test_whole_fits_on_a_tiny_universe_keep_their_promise(relation):
     )
     assert found.outcome == "consistent"
     assert 0.2 < found.released <= found.loss <= 1
-    means = exact(PrivateKMeans(1, method="mean", bounds=(-1, 1), relation=relation), [[-1.0, -1], [1, 1]], most_rows=1, most_outcomes=0)
+    means = exact(
+        PrivateKMeans(1, method="mean", bounds=(-1, 1), relation=relation), [[-1.0, -1], [1, 1]], most_rows=1, most_outcomes=0
+    )
     assert means.outcome == "consistent"
     assert 0.3 < means.loss <= 1
 
