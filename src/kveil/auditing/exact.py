@@ -92,7 +92,7 @@ def exact(
     """
     promise = getattr(model, "epsilon", None) if epsilon is None else epsilon
     kept = relation or getattr(model, "relation", None)
-    if promise is None or kept not in ("add-remove", "replace-one") or getattr(model, "delta", 0):
+    if promise is None or kept not in ("add-remove", "replace-one") or getattr(model, "delta", None):
         raise InvalidValue("exact losses are of pure promises: pass a model with delta=0, or epsilon and relation.")
     rows = [np.asarray(row, dtype=np.float64)[None] for row in np.asarray(universe, dtype=np.float64)]
     none = np.empty((0, *rows[0].shape[1:]))
