@@ -8,7 +8,7 @@ PYTEST := $(BIN)/python -m pytest
 WORKERS ?= 3  # on two cores: journeys wait more than they compute
 export PYTHONDONTWRITEBYTECODE :=  # else each of many processes would compile all modules anew
 
-.PHONY: install demo test test-research test-times lint format bench bench-peers docs lock test-all clean
+.PHONY: install demo test test-research test-times lint format bench bench-peers audit docs lock test-all clean
 
 install: $(STAMP)
 
@@ -57,6 +57,9 @@ bench-peers: .venv-peers/.installed  ## k-means beside other libraries, in .venv
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/peers.txt
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
+
+audit: $(STAMP)  ## attack every model, every broken twin and, where .venv-peers is there, diffprivlib's KMeans
+	$(BIN)/python -W ignore -m benchmarks.audit --html audit.html $(ARGS)
 
 docs: $(STAMP)  ## run every example and every line of code in README and docs
 	$(BIN)/python -m pytest tests/docs $(ARGS)

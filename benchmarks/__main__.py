@@ -9,9 +9,9 @@ import sys
 from importlib import import_module
 
 ALL = (
-    "import_time", "samplers", "selection", "lloyd_speed", "tree_speed", "hst_speed", "pmed", "kmedian_speed", "seattle",
-    "stream", "federation", "hostile_messages", "parquet_memory", "utility", "relative_steps", "null", "kmedian_utility",
-    "candidate_claims", "local", "collect", "public", "tags", "text", "sparse_memory", "sparse_cost", "judge",
+    "import_time", "tiny_fits", "samplers", "selection", "lloyd_speed", "tree_speed", "hst_speed", "pmed", "kmedian_speed",
+    "seattle", "stream", "federation", "hostile_messages", "parquet_memory", "utility", "relative_steps", "null",
+    "kmedian_utility", "candidate_claims", "local", "collect", "public", "tags", "text", "sparse_memory", "sparse_cost", "judge",
 )  # fmt: skip
 WITH_ARGUMENTS = ("judge", "public", "sparse_cost", "sparse_memory", "tags", "text", "utility")
 USUAL = {"utility": ("--barred",)}  # among others: the whole table takes hours

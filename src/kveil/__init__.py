@@ -86,10 +86,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
-    if name in ("errors", "federate", "seeding", "testing", "tuning"):
+    if name in ("audit", "errors", "federate", "seeding", "testing", "tuning"):
         return import_module(f"kveil.{name}")
     raise AttributeError(f"module 'kveil' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "errors", "federate", "seeding", "testing", "tuning"])
+    return sorted([*__all__, "audit", "errors", "federate", "seeding", "testing", "tuning"])

@@ -579,11 +579,11 @@ class Interrupted(sqlite3.Connection):
 
 
 @pytest.mark.parametrize("moment", ["BEGIN", "INSERT", "COMMIT"])
-def test_an_interrupt_inside_a_reservation_leaves_a_ledger_that_works(make, monkeypatch, moment):
+def test_an_interrupt_inside_a_reservation_leaves_a_ledger_that_works(path, monkeypatch, moment):
     """Nothing is charged and nothing stays locked."""
     real = sqlite3.connect
     monkeypatch.setattr(ledger_module.sqlite3, "connect", lambda *args, **more: real(*args, factory=Interrupted, **more))
-    ledger = make()
+    ledger = Ledger.create(path, "clinic", 1.0, relation="add-remove")
     monkeypatch.setattr(Interrupted, "at", moment)
     with pytest.raises(KeyboardInterrupt):
         ledger.reserve(plan(laplace("3/4")))
@@ -591,6 +591,25 @@ def test_an_interrupt_inside_a_reservation_leaves_a_ledger_that_works(make, monk
     assert ledger.charges() == ()
     ledger.reserve(plan(laplace("3/4")))
     assert ledger.spent().epsilon == 0.75
+
+
+class Full(dict):
+    """Charges of a ledger in memory, on which Ctrl-C comes while one is written."""
+
+    def __setitem__(self, *item):
+        raise KeyboardInterrupt
+
+
+def test_what_an_interrupt_cuts_off_in_memory_is_spent_and_nothing_stays_locked():
+    ledger = Ledger.memory("clinic", 1.0, relation="add-remove")
+    ledger._book._rows, kept = Full(), ledger._book._rows
+    with pytest.raises(KeyboardInterrupt):
+        ledger.reserve(plan(laplace("3/4")))
+    ledger._book._rows = kept
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(plan(laplace("1/2")))
+    ledger.reserve(plan(laplace("1/4")))
+    assert ledger.spent().epsilon == 1.0
 
 
 def test_fifty_threads_asking_for_a_tenth_get_exactly_ten(make):

@@ -20,6 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
+from kveil.auditing import laws
+
 FALSE_ALARM = 1e-6
 AT_LEAST = 50  # expected count of a cell
 AT_MOST = 80  # cells
@@ -114,36 +116,23 @@ def gap_miss(n, gap) -> float:
 
 def laplace_pmf(scale, reach):
     """P(z) of discrete Laplace noise on -reach .. reach."""
-    q = math.exp(-1 / scale)
-    return (1 - q) / (1 + q) * np.exp(-np.abs(np.arange(-reach, reach + 1)) / scale)
+    return np.exp(laws.laplace_log(np.arange(-reach, reach + 1), 1 / scale))
 
 
 def gaussian_pmf(sigma, reach):
-    """P(z) of discrete Gaussian noise on -reach .. reach, which must hold all but a negligible mass."""
-    weights = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * sigma**2))
-    return weights / weights.sum()
+    """P(z) of discrete Gaussian noise on -reach .. reach."""
+    return np.exp(laws.gaussian_log(np.arange(-reach, reach + 1), sigma))
 
 
 def rounded_k_norm_pmf(beta, reach):
     """P(round(v) = z) for v of density exp(-|v|/beta)/(2 beta) on the line."""
-    z = np.abs(np.arange(-reach, reach + 1))
-    return np.where(z == 0, -np.expm1(-0.5 / beta), (np.exp(-(z - 0.5) / beta) - np.exp(-(z + 0.5) / beta)) / 2)
+    return np.exp(laws.rounded_k_norm_log(np.arange(-reach, reach + 1)[:, None], beta))
 
 
 def rounded_k_norm_square(beta, reach):
-    """P(round(v) = (i, j)) for v of density exp(-|v|/beta)/(2 pi beta**2) in the plane, by quadrature over unit squares.
-
-    The square of the origin holds the tip of the cone and is done in polar coordinates: eight triangles up to
-    r = 1/(2 cos t), where the radial integral is closed.
-    """
-    nodes, weights = np.polynomial.legendre.leggauss(24)
-    nodes, weights = nodes / 2, weights / 2
+    """P(round(v) = (i, j)) for v of density exp(-|v|/beta)/(2 pi beta**2) in the plane."""
     side = np.arange(-reach, reach + 1)
-    x = (side[:, None] + nodes).ravel()
-    density = np.exp(-np.hypot(x[:, None], x[None, :]) / beta) / (2 * np.pi * beta**2)
-    shape = (len(side), len(nodes), len(side), len(nodes))
-    chances = np.einsum("iajb,a,b->ij", density.reshape(shape), weights, weights)
-    angle = (nodes + 0.5) * np.pi / 4
-    r = 0.5 / np.cos(angle) / beta
-    chances[reach, reach] = 8 / (2 * np.pi) * float(((1 - (1 + r) * np.exp(-r)) * weights).sum()) * np.pi / 4
-    return chances
+    places = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
+    return np.exp(np.concatenate([laws.rounded_k_norm_log(part, beta) for part in np.array_split(places, 16)])).reshape(
+        len(side), -1
+    )

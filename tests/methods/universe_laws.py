@@ -4,9 +4,9 @@ from itertools import product
 
 import numpy as np
 
+from kveil.auditing.exact import Walks
+from kveil.auditing.replay import as_act
 from kveil.desk.walk import PlaceCosts, walk
-from kveil.kernel import gate
-from kveil.testing import scripted
 
 
 class Branch(Exception):
@@ -61,50 +61,7 @@ def small_demands(n_points, values):
     return [np.array(counts, dtype=np.int64) for counts in product(values, repeat=n_points)]
 
 
-class Watched:
-    """Every release of a fit: what was charged, what went in, what came out. `forced` outcomes replace the drawn ones."""
-
-    def __init__(self, monkeypatch, forced=None):
-        self.charges, self.secrets, self.outcomes = [], [], []
-        real = gate.run
-
-        def run(measurement, secret, account):
-            depth = len(self.charges)
-            noisy, receipt = real(measurement, secret, account)  # charged and drawn as ever
-            if len(self.charges) == depth:  # a ledger makes a reservation and comes back through here
-                value = noisy if forced is None else forced[depth]
-                self.charges.append(measurement.charge)
-                self.secrets.append(np.array(secret))
-                self.outcomes.append(value)
-            return self.outcomes[-1], receipt
-
-        monkeypatch.setattr(gate, "run", run)
-
-    def log_probability(self):
-        """Of all outcomes together, up to a constant that is the same for all secrets."""
-        return sum(_log(charge, raw, value) for charge, raw, value in zip(self.charges, self.secrets, self.outcomes, strict=True))
-
-
-def _log(charge, raw, value):
-    if charge.mechanism == "select":
-        scores = -raw * float(charge.epsilon / charge.sensitivity)
-        return float(scores[value] - scores.max() - np.log(np.exp(scores - scores.max()).sum()))
-    if charge.mechanism == "discrete-laplace":
-        return -float(charge.epsilon / charge.sensitivity) * float(np.abs(value - raw).sum())
-    assert charge.mechanism == "discrete-gaussian"
-    return -float(charge.rho) / charge.sensitivity**2 * float(((value - raw).astype(np.float64) ** 2).sum())
-
-
-def watched_fit(model, demand, monkeypatch, forced=None):
-    with monkeypatch.context() as patch, scripted(7):
-        seen = Watched(patch, forced)
-        model.fit(demand)
-    return seen
-
-
-def moved(charge, one, other):
-    """How far apart two secrets are, in the norm that the charge names."""
-    apart = (one - other).astype(np.float64)
-    if charge.norm == "range":
-        return apart.max() - apart.min()
-    return np.abs(apart).sum() if charge.norm == "l1" else np.sqrt((apart**2).sum())
+def watched_fit(model, demand, forced=None):
+    """One path of a fit: that of scripted noise, or the one with forced outcomes. `model`: an estimator or a function."""
+    walks = Walks(as_act(model), most_outcomes=0, samples=1)
+    return next(walks.paths(demand)) if forced is None else walks.along(forced, demand)

@@ -1,4 +1,4 @@
-"""The tests of this room share modules that lie beside them: `replaying`, `neighbours`."""
+"""The tests of this room share a module that lies beside them, `neighbours`."""
 
 import sys
 from pathlib import Path

@@ -8,11 +8,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from leaving import filed
 from neighbours import demands, mixed, odd, people, rows_moved
-from replaying import replay
 
 from kveil import Ledger
+from kveil.auditing.released import filed
+from kveil.auditing.tape import play as replay
 from kveil.cli.main import main
 
 ROADS = "".join(f"{i} {i + 1}\n" for i in range(29)) + "".join(f"{i} {i + 6}\n" for i in range(24))

@@ -16,11 +16,11 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from leaving import filed, fitted
 from neighbours import DEMAND, OTHERS, Pairs, demands, halves, mixed, odd, people, rows_moved, stairs
-from replaying import replay
 
 from kveil import Euclidean, Graph, Ledger, PrivateKMeans, PrivateKMedian, read, tuning
+from kveil.auditing.released import filed, fitted
+from kveil.auditing.tape import play as replay
 from kveil.methods.task import PRIVATE_INITS
 from kveil.models.private_kmedian import METHODS, UNIVERSE_METHODS
 from kveil.testing import scripted

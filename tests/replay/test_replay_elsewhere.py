@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from leaving import filed, fitted
 from neighbours import mixed, odd, people, rows_moved, stairs
-from replaying import replay
 
 from kveil import (
     FederatedKMeans,
@@ -24,6 +22,8 @@ from kveil import (
     private_candidates,
     read,
 )
+from kveil.auditing.released import filed, fitted
+from kveil.auditing.tape import play as replay
 from kveil.errors import BoundsNotFound
 from kveil.federate import Party, Policy
 from kveil.federate.kinds import QUESTIONS

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from replaying import replay
 
 from kveil import Ledger
+from kveil.auditing.tape import play as replay
 from kveil.kernel import gate
 from kveil.kernel.choice import active_cells, selection
 from kveil.kernel.exact import entropy

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
+from kveil import libraries
 from kveil.errors import InvalidType, InvalidValue
 from kveil.kernel.grid import Box
 from kveil.source import Source, listen, n_threads, read, step, threads
@@ -179,3 +180,38 @@ def test_progress_reaches_the_listener_and_nobody_else():
         step("lloyd", 3, 3)
     step("after", 1, 1)
     assert heard == [("seeding", 1, 3), ("inner", "lloyd", 2, 3), ("lloyd", 3, 3)]
+
+
+def openmp_threads():
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "openmp"]
+
+
+def test_openmp_has_one_thread_where_there_are_few_numbers_and_its_own_number_elsewhere():
+    before = openmp_threads()
+    with libraries.few_threads(libraries.SMALL):
+        assert set(openmp_threads()) <= {1}
+    with libraries.few_threads(libraries.SMALL + 1):
+        assert openmp_threads() == before
+    assert openmp_threads() == before
+
+
+def test_passes_over_a_tiny_table_start_threads_once(grid, table, monkeypatch):
+    """The first one does not know yet how many codes there are."""
+    monkeypatch.setattr(threads, "_runs_threads", lambda: True)
+    made, keeper = [], threads._Keeper
+    monkeypatch.setattr(threads, "_Keeper", lambda: made.append(1) or keeper())
+    source, count = read(table(20)), lambda block, state: (np.array([len(block)]),)
+    for _ in range(3):
+        assert source.map_reduce(count, None, grid=grid)[0].tolist() == [20]
+    assert len(made) == 1
+    large = read(table(9000))
+    for _ in range(3):
+        large.map_reduce(count, None, grid=grid)
+    assert len(made) == 4
+
+
+def test_where_blas_has_one_thread_nobody_holds_it_there(monkeypatch):
+    monkeypatch.setattr(threads, "_runs_threads", lambda: False)
+    monkeypatch.setattr(threads, "_Keeper", lambda: pytest.fail("a thread was started"))
+    with threads.one_blas_thread(), threads.one_blas_thread():
+        pass

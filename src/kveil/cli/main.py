@@ -14,6 +14,7 @@ from rich.console import Console
 from kveil._version import __version__
 from kveil.cli import (
     after,
+    audit,
     bounds,
     collect,
     compare,
@@ -62,6 +63,7 @@ app.command("describe")(describe.describe)
 app.command("recluster")(after.recluster)
 app.command("curve")(after.curve)
 app.command("sample")(after.sample)
+app.command("audit")(audit.audit)
 app.command("plan")(plan.plan)
 app.command("compare")(compare.compare)
 app.add_typer(ledger.app, name="ledger", help="Budgets that several fits draw on.")
@@ -74,8 +76,8 @@ BAD_INPUT, BUDGET_REFUSED, UNFORESEEN, INTERRUPTED, TERMINATED = 2, 3, 1, 130, 1
 
 
 def main() -> None:
-    """Run the command line. Exit codes: 0 done, 1 unforeseen, 2 bad usage or input, 3 budget refused, 4 not verified, 5 mostly
-    noise, 130 interrupted, 143 terminated."""
+    """Run the command line. Exit codes: 0 done, 1 unforeseen, 2 bad usage or input, 3 budget refused, 4 not verified or violated,
+    5 mostly noise, 130 interrupted, 143 terminated."""
     ended = _Ended()
     try:
         with ended:

@@ -7,6 +7,7 @@ Reference: "Hiding Among the Clones: A Simple and Nearly Optimal Analysis of Pri
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import exp, inf, log, sqrt
 
 import numpy as np
@@ -45,6 +46,7 @@ def closed_form(epsilon: float, n: int, delta: float = DELTA) -> float:
     return log(1 + (e - 1) / (e + 1) * (8 * sqrt(e * log(4 / delta)) / sqrt(n) + 8 * e / n))
 
 
+@lru_cache(maxsize=64)  # by what a campaign publishes
 def numerical(epsilon: float, n: int, delta: float = DELTA) -> float:
     """The same reduction with its two laws compared numerically, rounded up: about a third of the formula."""
     if n < 2 or clone_delta(0.0, epsilon, n) <= delta:

@@ -332,6 +332,7 @@ def _open_ledger(ledger: Any, name: str, policy: Policy, source: Source) -> tupl
     return found, path
 
 
+@lru_cache(maxsize=16)
 def _floored(epsilon: float) -> Fraction:
     return floor_epsilon(epsilon) if epsilon else Fraction(0)
 

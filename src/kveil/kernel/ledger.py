@@ -21,7 +21,7 @@ import os
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -101,27 +101,18 @@ class Ledger:
     epsilon 1, delta 0
     """
 
-    def __init__(self, path: str | None, shared: sqlite3.Connection | None) -> None:
-        self._path, self._shared, self._pid, self._lock = path, shared, os.getpid(), threading.RLock()
+    def __init__(self, book: "_File | _Memory", terms: tuple[Any, ...]) -> None:
+        self.name, self.relation, unit, self.rule, epsilon, delta, *limits = terms
+        self.unit, self.epsilon, self.delta = PrivacyUnit(**json.loads(unit)), Fraction(epsilon), Fraction(delta)
+        self._book, self._limits = book, tuple(limits)
         self.stated: dict[str, str] = {}
-        try:
-            with self._connection() as db:
-                terms = "name, relation, rule, unit, epsilon, delta, limit_units, limit_delta, version"
-                self.name, self.relation, self.rule, *row = db.execute(f"SELECT {terms} FROM ledger").fetchone()
-            self.unit = PrivacyUnit(**json.loads(row[0]))
-            self.epsilon, self.delta, self._limits, known = Fraction(row[1]), Fraction(row[2]), (row[3], row[4]), row[5] == 1
-        except (sqlite3.DatabaseError, BudgetError, TypeError, ValueError):
-            known = False
-        if not known:
-            raise InvalidValue("this file is no kveil ledger, or one of another version. Make one with `kveil ledger init`.")
 
     @classmethod
     def memory(cls, name: str, epsilon: Number, delta: Number = 0, *,
                relation: Relation, unit: PrivacyUnit = PrivacyUnit(), rule: str = "auto") -> Self:  # fmt: skip
         """A budget that lives as long as this process."""
-        db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        _initialise(db, _terms(name, epsilon, delta, relation, unit, rule))
-        return cls(None, db)
+        terms = _terms(name, epsilon, delta, relation, unit, rule)
+        return cls(_Memory(terms[-2:]), terms)
 
     @classmethod
     def create(cls, path: Path, name: str, epsilon: Number, delta: Number = 0, *,
@@ -133,8 +124,7 @@ class Ledger:
         except OSError as error:
             why = "exists already; a ledger is never overwritten" if isinstance(error, FileExistsError) else "cannot be written"
             raise InvalidValue(f"{os.fspath(path)!r} {why}. Choose another place.") from None
-        with closing(_connect(os.fspath(path))) as db:
-            _initialise(db, terms)
+        _File(os.fspath(path)).initialise(terms)
         return cls.open(path)
 
     @classmethod
@@ -142,7 +132,12 @@ class Ledger:
         """The budget in an existing file."""
         if not os.path.isfile(path):
             raise InvalidValue(f"no ledger at {os.fspath(path)!r}. Make one with `kveil ledger init` or Ledger.create.")
-        return cls(os.path.abspath(path), None)
+        book = _File(os.path.abspath(path))
+        with suppress(sqlite3.DatabaseError, BudgetError, TypeError, ValueError):
+            *terms, version = book.terms()
+            if version == 1:
+                return cls(book, tuple(terms))
+        raise InvalidValue("this file is no kveil ledger, or one of another version. Make one with `kveil ledger init`.")
 
     def stating(self, *, purpose: str = "", data_name: str = "", by: str = "") -> Self:
         """The same budget, whose charges from here on carry what the operator states: what for, on which data, who asked.
@@ -151,7 +146,7 @@ class Ledger:
         >>> ledger.stated
         {'purpose': 'beds per ward', 'by': 'A. Hill'}
         """
-        view = object.__new__(type(self))  # it shares the lock and the connection: one budget, not a copy
+        view = object.__new__(type(self))  # it shares the book: one budget, not a copy
         stated = {"purpose": purpose, "data_name": data_name, "by": by}
         vars(view).update(vars(self), stated=_readable({name: text for name, text in stated.items() if text != ""}))
         return view
@@ -162,19 +157,9 @@ class Ledger:
         notes = self.stated | _readable(notes)
         units, delta_units = (min(cost, 2**62) for cost in _cost(plan, self.rule))  # more than any limit
         token, secure = os.urandom(16).hex(), entropy().secure
-        row = (token, units, delta_units, loss.to_json(plan), int(secure), _day())
-        with self._connection() as db:
-            db.execute("BEGIN IMMEDIATE")
-            tainted = bool(db.execute("SELECT COUNT(*) FROM charge WHERE secure=0").fetchone()[0])
-            self._check_kind(plan, db.execute("SELECT plan FROM charge ORDER BY id LIMIT 1").fetchone())
-            try:
-                db.execute("INSERT INTO charge(token, units, delta_units, plan, secure, reserved_at) VALUES (?,?,?,?,?,?)", row)
-                _write_notes(db, token, notes)
-                db.execute("COMMIT")
-                fits = True
-            except sqlite3.IntegrityError:  # the trigger `within`
-                fits = False
-        if not fits:
+        row = (units, delta_units, token, plan, secure, _day())
+        tainted = self._book.add(row, notes, lambda first: self._check_kind(plan, first))
+        if tainted is None:
             raise BudgetExceeded(
                 f'this release needs {self._amount(units, delta_units)}; {self.remaining()} is left on ledger "{self.name}". '
                 "Nothing was drawn and nothing was charged. Ask for less, or agree a new budget with the data owner."
@@ -183,24 +168,22 @@ class Ledger:
 
     def is_same(self, other: "Ledger") -> bool:
         """Whether both are one budget: the same object, or the same file."""
-        if self._path is None or other._path is None:
-            return self._shared is other._shared
-        return os.path.samefile(self._path, other._path)
+        if isinstance(self._book, _File) and isinstance(other._book, _File):
+            return os.path.samefile(self._book.path, other._book.path)
+        return self._book is other._book
 
     def spent(self) -> Amount:
-        return self._amount(*self._spent_units())
+        return self._amount(*self._book.spent())
 
     def remaining(self) -> Amount:
-        return self._amount(*(limit - gone for limit, gone in zip(self._limits, self._spent_units(), strict=True)))
+        return self._amount(*(limit - gone for limit, gone in zip(self._limits, self._book.spent(), strict=True)))
 
     def charges(self) -> tuple[Entry, ...]:
         """Every reservation, oldest first."""
+        rows, noted = self._book.rows()
         notes: dict[str, list[tuple[str, str]]] = {}
-        with self._connection() as db:
-            rows = list(db.execute("SELECT units, delta_units, token, plan, secure, reserved_at, state FROM charge ORDER BY id"))
-            if db.execute("SELECT 1 FROM sqlite_master WHERE name='note'").fetchone():
-                for token, name, text in db.execute("SELECT token, name, text FROM note ORDER BY id"):
-                    notes.setdefault(token, []).append((name, text))
+        for token, name, text in noted:
+            notes.setdefault(token, []).append((name, text))
         return tuple(
             Entry(t, self._amount(u, d), p, bool(s), at, state == "committed", tuple(notes.get(t, ())))
             for u, d, t, p, s, at, state in rows
@@ -208,44 +191,8 @@ class Ledger:
 
     def note(self, token: str, **notes: str) -> None:
         """Add notes to a charge that was made. What was noted before stays; the same note twice is one."""
-        with self._connection() as db:
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                _write_notes(db, token, _readable(notes))
-                known = True
-            except sqlite3.IntegrityError:  # the trigger `note_of`
-                known = False
-            db.execute("COMMIT")
-        if not known:
+        if not self._book.note(token, _readable(notes)):
             raise InvalidValue(f'ledger "{self.name}" knows no charge of this token, so nothing can be noted of it.')
-
-    def _commit(self, token: str) -> None:
-        with self._connection() as db:
-            db.execute("UPDATE charge SET state='committed', committed_at=? WHERE token=? AND state='reserved'", (_day(), token))
-
-    @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        """A connection of its own for every use of a file: none is shared by threads or carried across a fork."""
-        if self._shared is not None:
-            if os.getpid() != self._pid:
-                raise TicketError("a fork copied this in-memory ledger: two copies would be two budgets. Use Ledger.create.")
-            with self._lock:
-                try:
-                    yield self._shared
-                finally:
-                    self._shared.rollback()  # nothing is left open by a refusal or an interrupt
-            return
-        assert self._path is not None
-        try:
-            with closing(_connect(self._path)) as db:
-                yield db
-        except sqlite3.OperationalError:
-            raise BudgetError("the ledger is locked, unwritable or gone. Nothing was drawn; see `kveil ledger show`.") from None
-
-    def _spent_units(self) -> tuple[int, int]:
-        with self._connection() as db:
-            rows = db.execute("SELECT units, delta_units FROM charge").fetchall()
-        return sum(units for units, _ in rows), sum(delta_units for _, delta_units in rows)
 
     def _amount(self, units: int, delta_units: int) -> Amount:
         total = Fraction(units, UNIT)
@@ -254,9 +201,9 @@ class Ledger:
             return Amount(epsilon, delta, float(total))
         return Amount(loss.round_up(total), loss.round_up(Fraction(delta_units, DELTA_UNIT)))
 
-    def _check_kind(self, plan: Plan, first: tuple[str] | None) -> None:
+    def _check_kind(self, plan: Plan, first: PrivacyUnit | None) -> None:
         """One relation and one unit. Who is a person is fixed by the ledger or by its first charge."""
-        column = self.unit.id_column or (json.loads(first[0])["unit"]["id_column"] if first else plan.unit.id_column)
+        column = self.unit.id_column or (first or plan.unit).id_column
         if plan.relation != self.relation or plan.unit != replace(self.unit, id_column=column):
             raise LedgerMismatch(
                 f'ledger "{self.name}" protects {self.unit} under {self.relation}; this plan protects {plan.unit} under '
@@ -272,9 +219,9 @@ class Ledger:
     __copy__ = __deepcopy__
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._path is None:
+        if isinstance(self._book, _Memory):
             raise TicketError("an in-memory ledger cannot be pickled: two copies would be two budgets. Use Ledger.create.")
-        return _opened, (type(self), self._path, self.stated)
+        return _opened, (type(self), self._book.path, self.stated)
 
 
 class Ticket(AbstractContextManager["Ticket"]):
@@ -310,13 +257,127 @@ class Ticket(AbstractContextManager["Ticket"]):
             was_open, self._open = self._open, False
         if was_open and is_complete and os.getpid() == self._pid:
             with suppress(BudgetError):  # bookkeeping: the money went at reserve, and what was drawn must not be lost
-                self.ledger._commit(self.token)
+                self.ledger._book.commit(self.token)
 
     def __exit__(self, *error: object) -> None:
         self.close(is_complete=error[0] is None)
 
     def __reduce__(self) -> NoReturn:
         raise TicketError("a reservation cannot be copied or sent elsewhere: its charges could then be drawn twice.")
+
+
+_Row = tuple[int, int, str, Plan, bool, str]  # units, units of delta, token, plan, whether the noise is secure, day
+_Check = Callable[[PrivacyUnit | None], None]  # refuses what is not of the kind of the first charge
+
+
+class _Memory:
+    """The charges of this process."""
+
+    def __init__(self, limits: tuple[int, int]) -> None:
+        self._limits, self._pid, self._lock = limits, os.getpid(), threading.RLock()
+        self._spent, self._tainted = (0, 0), False
+        self._rows, self._notes = dict[str, list[Any]](), dict[tuple[str, str, str], None]()
+
+    def add(self, row: _Row, notes: dict[str, str], check: _Check) -> bool | None:
+        """Make a charge, and tell whether one before was drawn with scripted noise; None if this one does not fit."""
+        units, delta_units, token, _, secure, _ = row
+        with self._alone():
+            check(next((first[3].unit for first in self._rows.values()), None))
+            spent, tainted = (self._spent[0] + units, self._spent[1] + delta_units), self._tainted
+            if spent[0] > self._limits[0] or spent[1] > self._limits[1]:
+                return None
+            self._spent, self._tainted = spent, tainted or not secure  # first: what an interrupt cuts off here is spent
+            self._rows[token] = [*row, "reserved"]
+            self._notes |= {(token, *note): None for note in notes.items()}
+            return tainted
+
+    def note(self, token: str, notes: dict[str, str]) -> bool:
+        with self._alone():
+            self._notes |= {(token, *note): None for note in notes.items() if token in self._rows}
+            return token in self._rows
+
+    def commit(self, token: str) -> None:
+        with self._alone():
+            self._rows[token][-1] = "committed"
+
+    def spent(self) -> tuple[int, int]:
+        with self._alone():
+            return self._spent
+
+    def rows(self) -> tuple[list[Any], list[Any]]:
+        with self._alone():
+            return [(u, d, t, loss.to_json(plan), *rest) for u, d, t, plan, *rest in self._rows.values()], list(self._notes)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        if os.getpid() != self._pid:
+            raise TicketError("a fork copied this in-memory ledger: two copies would be two budgets. Use Ledger.create.")
+        with self._lock:
+            yield
+
+
+class _File:
+    """The charges in a SQLite file. Every use has a connection of its own: none is shared by threads or carried across a fork."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def initialise(self, terms: tuple[Any, ...]) -> None:
+        with closing(_connect(self.path)) as db:
+            db.executescript(f"PRAGMA journal_mode=WAL; BEGIN IMMEDIATE; {SCHEMA}")
+            db.execute("INSERT INTO ledger VALUES (1,1,?,?,?,?,?,?,?,?)", terms)
+            db.execute("COMMIT")
+
+    def terms(self) -> Any:
+        columns = "name, relation, unit, rule, epsilon, delta, limit_units, limit_delta, version"
+        with self._connection() as db:
+            return db.execute(f"SELECT {columns} FROM ledger").fetchone()
+
+    def add(self, row: _Row, notes: dict[str, str], check: _Check) -> bool | None:
+        """As `_Memory.add`, durable when it returns."""
+        units, delta_units, token, plan, secure, day = row
+        with self._connection() as db, suppress(sqlite3.IntegrityError):  # the trigger `within`
+            db.execute("BEGIN IMMEDIATE")
+            tainted = bool(db.execute("SELECT COUNT(*) FROM charge WHERE secure=0").fetchone()[0])
+            first = db.execute("SELECT plan FROM charge ORDER BY id LIMIT 1").fetchone()
+            check(PrivacyUnit(**json.loads(first[0])["unit"]) if first else None)
+            into = "INSERT INTO charge(units, delta_units, token, plan, secure, reserved_at) VALUES (?,?,?,?,?,?)"
+            db.execute(into, (units, delta_units, token, loss.to_json(plan), int(secure), day))
+            _write_notes(db, token, notes)
+            db.execute("COMMIT")
+            return tainted
+        return None
+
+    def note(self, token: str, notes: dict[str, str]) -> bool:
+        with self._connection() as db, suppress(sqlite3.IntegrityError):  # the trigger `note_of`
+            db.execute("BEGIN IMMEDIATE")
+            _write_notes(db, token, notes)
+            db.execute("COMMIT")
+            return True
+        return False
+
+    def commit(self, token: str) -> None:
+        with self._connection() as db:
+            db.execute("UPDATE charge SET state='committed', committed_at=? WHERE token=? AND state='reserved'", (_day(), token))
+
+    def spent(self) -> tuple[int, int]:
+        with self._connection() as db:
+            rows = db.execute("SELECT units, delta_units FROM charge").fetchall()
+        return sum(units for units, _ in rows), sum(delta_units for _, delta_units in rows)
+
+    def rows(self) -> tuple[list[Any], list[Any]]:
+        with self._connection() as db:
+            rows = list(db.execute("SELECT units, delta_units, token, plan, secure, reserved_at, state FROM charge ORDER BY id"))
+            has_notes = db.execute("SELECT 1 FROM sqlite_master WHERE name='note'").fetchone()
+            return rows, list(db.execute("SELECT token, name, text FROM note ORDER BY id")) if has_notes else []
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with closing(_connect(self.path)) as db:
+                yield db
+        except sqlite3.OperationalError:
+            raise BudgetError("the ledger is locked, unwritable or gone. Nothing was drawn; see `kveil ledger show`.") from None
 
 
 def _opened(kind: type[Ledger], path: str, stated: dict[str, str]) -> Ledger:
@@ -346,12 +407,6 @@ def _connect(path: str) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=30.0, isolation_level=None)
     db.execute("PRAGMA synchronous=FULL")  # NORMAL may lose the last commits of a WAL
     return db
-
-
-def _initialise(db: sqlite3.Connection, terms: tuple[Any, ...]) -> None:
-    db.executescript(f"PRAGMA journal_mode=WAL; BEGIN IMMEDIATE; {SCHEMA}")
-    db.execute("INSERT INTO ledger VALUES (1,1,?,?,?,?,?,?,?,?)", terms)
-    db.execute("COMMIT")
 
 
 def _terms(name: str, epsilon: Number, delta: Number, relation: Relation, unit: PrivacyUnit, rule: str) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import isqrt
 from typing import Literal
 
@@ -46,7 +46,7 @@ class Midpoints:
     def widest_first(cls, half: ArrayLike, depth: int, radius: int | None = None) -> Midpoints:
         """Always the axis that is widest now: the same, in turn, if all are alike."""
         sides = _whole(half)
-        return cls(sides, tuple(halving_order(np.array(sides), depth).tolist()), radius)
+        return cls(sides, _halving_order(sides, depth), radius)
 
     def __post_init__(self) -> None:
         axes = range(len(self.half))
@@ -137,6 +137,11 @@ class Midpoints:
     def _halvings(self, level: int) -> Integers:
         """How often every axis has been halved at this level."""
         return np.bincount(self._order[:level], minlength=self.n_axes).astype(np.int64)
+
+
+@lru_cache(maxsize=64)  # by public lengths
+def _halving_order(half: tuple[int, ...], depth: int) -> tuple[int, ...]:
+    return tuple(halving_order(np.array(half), depth).tolist())
 
 
 def halving_order(half: Integers, depth: int) -> Integers:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kveil.arrays import Floats
+from kveil.libraries import few_threads
 from kveil.solve.wkmeans import thorough_kmeans
 
 N_MOVES = 3
@@ -57,6 +58,7 @@ class Histogram(NamedTuple):
         """The nearest centre of every cell, and noisy rows and number of cells of each centre."""
         from sklearn.metrics import pairwise_distances_argmin  # here, since loading it takes longer than most fits
 
-        owner = np.asarray(pairwise_distances_argmin(self.points, centers), dtype=np.int64)
+        with few_threads(len(self.points) * len(centers)):
+            owner = np.asarray(pairwise_distances_argmin(self.points, centers), dtype=np.int64)
         rows = np.bincount(owner, self.counts, minlength=len(centers)).astype(np.float64)
         return owner, rows, np.bincount(owner, minlength=len(centers)).astype(np.float64)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from kveil.arrays import Floats
+from kveil.libraries import few_threads
 from kveil.solve.seeding import seed
 
 
@@ -22,7 +23,7 @@ def weighted_kmeans(
         start = seed(points, n_clusters, weights=weights, random_state=rng).centers
         if len(points) < n_clusters:
             return start
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), few_threads(points.size * n_clusters):
             warnings.simplefilter("ignore")  # fewer distinct points than clusters is fine here
             run = KMeans(n_clusters, init=start, n_init=1, max_iter=max_steps).fit(points, sample_weight=weights)
         if best is None or run.inertia_ < best.inertia_:

@@ -30,6 +30,8 @@ from kveil.source.options import Options
 from kveil.source.people import Fingerprints, kept_rows, row_hashes, sparse_row_hashes
 from kveil.source.threads import run
 
+TINY = 2**12  # codes that are kept, of all blocks together
+
 
 class LocalSource:
     """A `Source` over a `Reader`. Rows are first read by `map_reduce`: by then the budget has been reserved."""
@@ -61,7 +63,7 @@ class LocalSource:
         blocks, notes = self._cache.blocks(grid), self._cache.notes(grid)
         answer = _Answer(kernel, state, combine, notes)
         if blocks is not None:
-            results = run(answer, blocks)
+            results = run(answer, blocks, is_tiny=sum(codes.size for _, codes in blocks) <= TINY)
         else:
             filling = self._cache.begin(grid)
             kept: Sequence[Any] = self._kept or [None] * len(self._parts)

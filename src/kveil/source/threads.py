@@ -7,13 +7,13 @@ memory, however many blocks there are.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import lru_cache
 from threading import Event, Lock, Thread
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
+
+from kveil import libraries
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -30,9 +30,14 @@ def n_threads() -> int:
         return os.cpu_count() or 1
 
 
-def run(work: Callable[[Iterator[T]], R], tasks: Iterable[T]) -> list[R]:
-    """What `work` returned in each thread; the threads share the tasks among them, each task going to one of them."""
+def run(work: Callable[[Iterator[T]], R], tasks: Iterable[T], *, is_tiny: bool = False) -> list[R]:
+    """What `work` returned in each thread; the threads share the tasks among them, each task going to one of them.
+
+    is_tiny: all is done by the caller's thread, with BLAS as it is, because a thread costs more than the work.
+    """
     waiting = list(tasks)
+    if is_tiny:
+        return [work(iter(waiting))]
     n = min(n_threads(), len(waiting))
     with one_blas_thread():
         if n <= 1:
@@ -70,7 +75,7 @@ def one_blas_thread() -> Iterator[None]:
     """BLAS with one thread while any caller is inside; the first to come sets the limit, the last to leave restores it."""
     with _Limit.lock:
         if _Limit.users == 0:
-            _Limit.keeper = _Keeper()
+            _Limit.keeper = _Keeper() if _runs_threads() else None  # a keeper costs more than a pass over a tiny table
         _Limit.users += 1
     try:
         yield
@@ -92,7 +97,7 @@ class _Keeper:
 
     def _hold(self) -> None:
         try:
-            with _libraries(len(sys.modules)).limit(limits=1, user_api="blas"):
+            with libraries.found().limit(limits=1, user_api="blas"):
                 self._is_set.set()
                 self._may_go.wait()
         finally:
@@ -103,12 +108,8 @@ class _Keeper:
         self._thread.join()
 
 
-@lru_cache(maxsize=1)
-def _libraries(n_modules: int) -> Any:
-    """The libraries that run threads. Finding them takes milliseconds, so it is done again only when modules were imported."""
-    from threadpoolctl import ThreadpoolController  # a dependency of scikit-learn
-
-    return ThreadpoolController()
+def _runs_threads() -> bool:
+    return any(library.user_api == "blas" and library.num_threads != 1 for library in libraries.found().lib_controllers)
 
 
 class _Limit:

@@ -1,11 +1,11 @@
-"""Everything that leaves the house after a fit, by name."""
+"""What leaves after a fit of a model of ours, by name and to the byte."""
 
 from __future__ import annotations
 
 import pickle
 from typing import Any
 
-from kveil.kernel.ledger import Ledger
+from kveil import Ledger
 from kveil.release.folder import pack
 
 

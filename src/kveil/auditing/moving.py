@@ -51,26 +51,27 @@ def moved(one: Draw, other: Draw) -> list[str]:
     found = []
     if charge.one_coordinate and np.count_nonzero(away) > 1:
         found.append("more than one coordinate moved")
-    far = _length(charge, away) if charge.mechanism != "peel" else _peeled(away, one.noisy.shape[1])
+    far = length(charge, away) if charge.mechanism != "peel" else _peeled(away, one.noisy.shape[1])
     if far > charge.sensitivity * (1 + 1e-12):
         found.append(f"moved by {far}, charged for {charge.sensitivity}")
     return found
 
 
-def _length(charge: Charge, away: Any) -> float:
+def length(charge: Charge, away: Any) -> float:
+    """How long a difference of raw values is, in the norm of the charge."""
     if charge.mechanism == "threshold":
-        return np.count_nonzero(away) if max(map(abs, away), default=0) <= 1 else np.inf
+        return float(np.count_nonzero(away)) if max(map(abs, away), default=0) <= 1 else np.inf
     if charge.norm == "range":
-        return sum(max(row) - min(row) for row in np.atleast_2d(away).tolist())
+        return float(sum(max(row) - min(row) for row in np.atleast_2d(away).tolist()))
     if charge.norm == "l1":
-        return sum(map(abs, away.ravel().tolist()))
+        return float(sum(map(abs, away.ravel().tolist())))
     rows = np.atleast_2d(away).tolist() if charge.mechanism == "k-norm" else [away.ravel().tolist()]
-    return sum(sum(x * x for x in row) ** 0.5 for row in rows)
+    return float(sum(sum(x * x for x in row) ** 0.5 for row in rows))
 
 
 def _peeled(away: Any, rounds: int) -> float:
     rows = np.abs(np.atleast_2d(away)).tolist()
-    return sum((rounds - 1) * max(row) + sum(row) for row in rows)
+    return float(sum((rounds - 1) * max(row) + sum(row) for row in rows))
 
 
 def _picks_moved(one: Draw, other: Draw) -> list[str]:

@@ -1,0 +1,54 @@
+"""What an ideal attack would find: how much of a promise can be seen at all, if it is spent in these draws.
+
+Whatever a draw of pure epsilon releases can be computed from randomised response of the same epsilon, and several draws, each
+chosen by the ones before, from independent ones (Kairouz, Oh, Viswanath, "The Composition Theorem for Differential Privacy",
+2015). A draw of rho-zCDP is taken for Gaussian noise with mu = sqrt(2 rho). So no attack on pure draws expects a larger bound
+than the best event of these gives. A release that hides part of what was drawn, such as the sums behind clipped centres, and
+the exponential mechanism show less.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.stats import norm
+
+from kveil.arrays import Floats
+from kveil.auditing.bound import lower_epsilons
+
+ATOMS = 400  # of Gaussian noise
+FINE = 1e-6  # losses that differ by less are one
+
+
+def ideal_bound(
+    epsilons: Sequence[float], rhos: Sequence[float] = (), *, runs: int, delta: float = 0.0, error: float = 5e-4
+) -> float:
+    """The lower bound that the best event would give, with expected counts in so many fits of each table.
+
+    epsilons, rhos: of all draws, pure ones and Gaussian ones.
+
+    >>> round(ideal_bound([1.0], runs=2500), 2), round(ideal_bound([0.25] * 4, runs=2500), 2)
+    (0.84, 0.54)
+    """
+    losses, chances = np.zeros(1), np.ones(1)
+    for epsilon in epsilons:
+        right = 1 / (1 + math.exp(-epsilon))
+        losses, chances = _joined(losses, chances, np.array([epsilon, -epsilon]), np.array([right, 1 - right]))
+    mu = math.sqrt(2 * sum(rhos))
+    if mu:
+        cuts = norm.ppf(np.linspace(0, 1, ATOMS + 1))
+        mine, theirs = np.diff(norm.cdf(cuts)), np.diff(norm.cdf(cuts + mu))
+        losses, chances = _joined(losses, chances, np.log(mine / theirs), mine)
+    order = np.argsort(-losses)
+    hits, others = np.cumsum(chances[order]), np.cumsum((chances * np.exp(-losses))[order])
+    counts = [np.minimum(np.round(runs * shares), runs).astype(int) for shares in (hits, others)]
+    return float(lower_epsilons(counts[0], runs, counts[1], runs, delta, error).max())
+
+
+def _joined(losses: Floats, chances: Floats, more: Floats, shares: Floats) -> tuple[Floats, Floats]:
+    """The law of a sum of losses."""
+    every = np.round((losses[:, None] + more[None]).ravel() / FINE) * FINE
+    found, place = np.unique(every, return_inverse=True)
+    return found, np.bincount(place, weights=(chances[:, None] * shares[None]).ravel())
