@@ -108,12 +108,14 @@ class Ledger:
             with self._connection() as db:
                 terms = "name, relation, rule, unit, epsilon, delta, limit_units, limit_delta, version"
                 self.name, self.relation, self.rule, *row = db.execute(f"SELECT {terms} FROM ledger").fetchone()
-            self.unit = PrivacyUnit(**json.loads(row[0]))
-            self.epsilon, self.delta, self._limits, known = Fraction(row[1]), Fraction(row[2]), (row[3], row[4]), row[5] == 1
-        except (sqlite3.DatabaseError, BudgetError, TypeError, ValueError):
+                self.unit = PrivacyUnit(**json.loads(row[0]))
+                self.epsilon, self.delta, self._limits, known = Fraction(row[1]), Fraction(row[2]), (row[3], row[4]), row[5] == 1
+                if shared is None:
+                    _check(db, self.name, self.relation, self.rule, self._limits, self.delta)
+        except Exception:  # a damaged file may make anything stumble
             known = False
         if not known:
-            raise InvalidValue("this file is no kveil ledger, or one of another version. Make one with `kveil ledger init`.")
+            raise InvalidValue("this file is no kveil ledger, or damaged, or of another version. `kveil ledger init` makes one.")
 
     @classmethod
     def memory(cls, name: str, epsilon: Number, delta: Number = 0, *,
@@ -239,8 +241,10 @@ class Ledger:
         try:
             with closing(_connect(self._path)) as db:
                 yield db
-        except sqlite3.OperationalError:
-            raise BudgetError("the ledger is locked, unwritable or gone. Nothing was drawn; see `kveil ledger show`.") from None
+        except (sqlite3.DatabaseError, UnicodeError):  # SQLite quotes damaged names, which may be no text
+            raise BudgetError(
+                "the ledger is locked, unwritable, damaged or gone. Nothing was drawn. See `kveil ledger show`."
+            ) from None
 
     def _spent_units(self) -> tuple[int, int]:
         with self._connection() as db:
@@ -346,6 +350,21 @@ def _connect(path: str) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=30.0, isolation_level=None)
     db.execute("PRAGMA synchronous=FULL")  # NORMAL may lose the last commits of a WAL
     return db
+
+
+def _check(db: sqlite3.Connection, name: Any, relation: Any, rule: Any, limits: tuple[Any, Any], delta: Fraction) -> None:
+    """Raise for a cell that is not of its kind: SQLite takes any value in any column, and a damaged page holds any."""
+    sound = isinstance(name, str) and relation in get_args(Relation) and all(type(limit) is int for limit in limits)
+    sound &= rule in ("pure", "zcdp", "approx") and (delta == 0 if rule == "pure" else 0 < delta < 1)
+    for units, more, token, text, day in db.execute("SELECT units, delta_units, token, plan, reserved_at FROM charge"):
+        plan = json.loads(text)
+        sound &= type(units) is type(more) is int and units > 0 <= more and isinstance(token, str)
+        sound &= all(isinstance(charge["label"], str) and type(charge["times"]) is int for charge in plan.get("charges", ()))
+        plan["unit"]["id_column"], datetime.fromisoformat(day)
+    if db.execute("SELECT 1 FROM sqlite_master WHERE name='note'").fetchone():
+        sound &= all(isinstance(text, str) for note in db.execute("SELECT token, name, text FROM note") for text in note)
+    if not sound:
+        raise ValueError
 
 
 def _initialise(db: sqlite3.Connection, terms: tuple[Any, ...]) -> None:
