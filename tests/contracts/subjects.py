@@ -56,7 +56,7 @@ class Outcome:
     charged: list[Ledger]
     held: dict[str, Any]  # by name, all that a caller can reach
     left: dict[str, Any] = field(default_factory=dict)  # the same as plain values, to compare
-    may_save: bool = False  # whether a ledger may be charged less: a party of "pdk" pays for the picks that it is asked for
+    may_save: bool = False  # whether a ledger may be charged less: a party pays for the rounds that it is asked for
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def federation(protocol: str) -> Callable[[Any], Outcome]:
             [party.ledger for party in parties],
             out,
             fitted(model) | {"said": list(said)},
-            protocol == "pdk",
+            may_save=True,
         )
 
     return run
