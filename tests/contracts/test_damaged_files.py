@@ -43,6 +43,16 @@ def test_a_number_of_vertices_that_is_no_number_is_not_read():
     assert Graph.read("g.npz").n_points == 3
 
 
+def test_a_vertex_whose_name_ends_in_a_zero_byte_is_refused():
+    Path("g.txt").write_bytes(b"a b\0\nb\0 c\n")
+    with pytest.raises(InvalidValue, match="zero byte"):
+        Graph.read("g.txt")
+
+
+def test_edges_as_short_as_any_number_are_a_graph():
+    assert Graph.from_edges([[0, 1], [1, 2]], [5e-324, 5e-324]).n_points == 3
+
+
 def test_a_vertex_number_that_no_edge_can_reach_takes_no_memory():
     """An array for two thousand million vertices would take 16 GB."""
     with pytest.raises(InvalidValue, match="falls into pieces"):

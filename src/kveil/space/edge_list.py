@@ -33,6 +33,8 @@ def numbered(nodes: Sequence[Any]) -> tuple[dict[Any, int], Names | None]:
     texts = {node: str(node) for node in nodes}
     if len(set(texts.values())) < len(texts):
         raise InvalidValue("two vertices have names that read alike, such as 1 and '1': rename one of them.")
+    if any(text.endswith("\0") for text in texts.values()):
+        raise InvalidValue("the name of a vertex ends in a zero byte, which no array of names keeps: rename it.")
     names = np.array(sorted(texts.values()), dtype=np.str_)
     place = {str(name): i for i, name in enumerate(names)}
     return {node: place[text] for node, text in texts.items()}, names
