@@ -50,7 +50,7 @@ def test_a_vertex_whose_name_ends_in_a_zero_byte_is_refused():
 
 
 def test_edges_as_short_as_any_number_are_a_graph():
-    assert Graph.from_edges([[0, 1], [1, 2]], [5e-324, 5e-324]).n_points == 3
+    assert Graph.from_edges([[0, 1], [1, 2]], lengths=[5e-324, 5e-324]).n_points == 3
 
 
 def test_a_vertex_number_that_no_edge_can_reach_takes_no_memory():
