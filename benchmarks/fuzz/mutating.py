@@ -8,6 +8,7 @@ import random
 import sqlite3
 import zipfile
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 from numpy.lib import format as npy
@@ -76,14 +77,15 @@ def _json(data: bytes, rng: random.Random) -> bytes:
             inside[rng.choice(("", "x", "v", "schema", str(key) + "0"))] = inside.pop(key)
         elif kind == 2:
             other, name = rng.choice(places)
-            inside[key] = other[name] if name in other or (isinstance(other, list) and name < len(other)) else None
+            is_there = name in other if isinstance(other, dict) else name < len(other)
+            inside[key] = deepcopy(other[name]) if is_there else None  # a copy: no document holds itself
         elif kind == 3 and type(inside[key]) in (int, float) and abs(inside[key]) < 1e300:
             inside[key] = rng.choice((-inside[key], inside[key] + 1, inside[key] * 1000, str(inside[key]), float(inside[key])))
         else:
-            inside[key] = rng.choice(VALUES)
+            inside[key] = deepcopy(rng.choice(VALUES))
     try:
         return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
-    except (ValueError, RecursionError):  # a piece of it was put into itself
+    except RecursionError:
         return _bytes(data, rng)
 
 

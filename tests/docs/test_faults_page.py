@@ -19,10 +19,9 @@ def functions(path: Path) -> set[str]:
 def test_every_test_and_file_that_a_page_names_exists(page):
     named = NAMED.findall((ROOT / "docs" / page).read_text(encoding="utf-8"))
     assert len(named) > 10
-    missing = [f"{path}::{test}" for path, test in named if not (ROOT / path).exists()]
-    missing += [
-        f"{path}::{test}" for path, test in named if test and (ROOT / path).is_file() and test not in functions(ROOT / path)
-    ]
+    files = [(ROOT / path, test) for path, test in named]
+    missing = [f"{path}::{test}" for path, test in files if not path.exists()]
+    missing += [f"{path}::{test}" for path, test in files if test and path.is_file() and test not in functions(path)]
     assert missing == []
 
 
