@@ -8,7 +8,7 @@ PYTEST := $(BIN)/python -m pytest
 WORKERS ?= 3  # on two cores: journeys wait more than they compute
 export PYTHONDONTWRITEBYTECODE :=  # else each of many processes would compile all modules anew
 
-.PHONY: install demo test test-research test-times lint format bench bench-peers audit docs lock test-all clean
+.PHONY: install demo test test-research test-times lint format bench bench-peers audit fuzz docs lock test-all clean
 
 install: $(STAMP)
 
@@ -48,6 +48,9 @@ format: $(STAMP)
 
 bench: $(STAMP)  ## speed and memory, as ratios with a verdict each
 	$(BIN)/python -m benchmarks
+
+fuzz: $(STAMP)  ## a million damaged files and messages for every reader, in about a quarter of an hour of one core
+	$(BIN)/python -m benchmarks.fuzz --cases 30000 $(ARGS)
 
 bench-peers: .venv-peers/.installed  ## k-means beside other libraries, in .venv-peers: diffprivlib needs an older scikit-learn
 	.venv-peers/bin/python -m benchmarks.peers_kmeans $(ARGS)

@@ -98,7 +98,7 @@ def _charge(ledger: Ledger, entry: Entry) -> Filed:
 
 def _mechanisms(entry: Entry) -> str:
     """The kind of round, if there is one, and the draws that were paid for."""
-    drawn = ", ".join(f"{charge['times']} x {charge['label']}" for charge in json.loads(entry.plan)["charges"])
+    drawn = ", ".join(f"{charge['times']} x {charge['label']}" for charge in json.loads(entry.plan).get("charges", ()))
     kind = dict(entry.notes).get("round")
     return drawn if kind is None else f"{kind}: {drawn}"
 

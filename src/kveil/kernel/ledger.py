@@ -133,11 +133,11 @@ class Ledger:
         if not os.path.isfile(path):
             raise InvalidValue(f"no ledger at {os.fspath(path)!r}. Make one with `kveil ledger init` or Ledger.create.")
         book = _File(os.path.abspath(path))
-        with suppress(sqlite3.DatabaseError, BudgetError, TypeError, ValueError):
+        with suppress(Exception):  # a damaged file may make anything stumble
             *terms, version = book.terms()
             if version == 1:
                 return cls(book, tuple(terms))
-        raise InvalidValue("this file is no kveil ledger, or one of another version. Make one with `kveil ledger init`.")
+        raise InvalidValue("this file is no kveil ledger, or damaged, or of another version. `kveil ledger init` makes one.")
 
     def stating(self, *, purpose: str = "", data_name: str = "", by: str = "") -> Self:
         """The same budget, whose charges from here on carry what the operator states: what for, on which data, who asked.
@@ -331,7 +331,9 @@ class _File:
     def terms(self) -> Any:
         columns = "name, relation, unit, rule, epsilon, delta, limit_units, limit_delta, version"
         with self._connection() as db:
-            return db.execute(f"SELECT {columns} FROM ledger").fetchone()
+            terms = db.execute(f"SELECT {columns} FROM ledger").fetchone()
+            _check(db, terms)
+            return terms
 
     def add(self, row: _Row, notes: dict[str, str], check: _Check) -> bool | None:
         """As `_Memory.add`, durable when it returns."""
@@ -376,8 +378,10 @@ class _File:
         try:
             with closing(_connect(self.path)) as db:
                 yield db
-        except sqlite3.OperationalError:
-            raise BudgetError("the ledger is locked, unwritable or gone. Nothing was drawn; see `kveil ledger show`.") from None
+        except (sqlite3.DatabaseError, UnicodeError):  # SQLite quotes damaged names, which may be no text
+            raise BudgetError(
+                "the ledger is locked, unwritable, damaged or gone. Nothing was drawn. See `kveil ledger show`."
+            ) from None
 
 
 def _opened(kind: type[Ledger], path: str, stated: dict[str, str]) -> Ledger:
@@ -407,6 +411,23 @@ def _connect(path: str) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=30.0, isolation_level=None)
     db.execute("PRAGMA synchronous=FULL")  # NORMAL may lose the last commits of a WAL
     return db
+
+
+def _check(db: sqlite3.Connection, terms: tuple[Any, ...]) -> None:
+    """Raise for a cell that is not of its kind: SQLite takes any value in any column, and a damaged page holds any."""
+    name, relation, _, rule, _, delta, *limits, _ = terms
+    delta = Fraction(delta)
+    sound = isinstance(name, str) and relation in get_args(Relation) and all(type(limit) is int for limit in limits)
+    sound &= rule in ("pure", "zcdp", "approx") and (delta == 0 if rule == "pure" else 0 < delta < 1)
+    for units, more, token, text, day in db.execute("SELECT units, delta_units, token, plan, reserved_at FROM charge"):
+        plan = json.loads(text)
+        sound &= type(units) is type(more) is int and units > 0 <= more and isinstance(token, str)
+        sound &= all(isinstance(charge["label"], str) and type(charge["times"]) is int for charge in plan.get("charges", ()))
+        plan["unit"]["id_column"], datetime.fromisoformat(day)
+    if db.execute("SELECT 1 FROM sqlite_master WHERE name='note'").fetchone():
+        sound &= all(isinstance(text, str) for note in db.execute("SELECT token, name, text FROM note") for text in note)
+    if not sound:
+        raise ValueError
 
 
 def _terms(name: str, epsilon: Number, delta: Number, relation: Relation, unit: PrivacyUnit, rule: str) -> tuple[Any, ...]:

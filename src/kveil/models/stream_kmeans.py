@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from kveil.models.stream_file import parameters_of, restore, to_document
 from kveil.models.stream_release import Released, centers_of, pool_of, promised, released
 from kveil.models.streaming import StreamClusterer, plain_distances, plain_labels
 from kveil.release import Release
+from kveil.source.guard import quietly
 from kveil.space.bounds import BoundsLike, check_domain, domain_width, names_of
 from kveil.stream import checkpoint
 from kveil.stream.batches import batches, is_stream
@@ -158,7 +160,10 @@ class StreamKMeans(StreamClusterer):
 
         ledger: the one it is charged to; the same as before, if there was one.
         """
-        document, arrays = checkpoint.read(path)
+        return quietly(lambda: cls._resumed(*checkpoint.read(path), ledger), checkpoint.complaint(path))
+
+    @classmethod
+    def _resumed(cls, document: Mapping[str, Any], arrays: dict[str, NDArray[Any]], ledger: Any) -> Self:
         model = cls(**parameters_of(document, ledger))
         names = None if document["names"] is None else tuple(document["names"])
         restore(model._begin(document["columns"], names), document, arrays)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,9 @@ from kveil.source.intake import (
     with_ids_of,
 )  # fmt: skip
 from kveil.source.options import Options
+
+LONGEST_ROW = 2**24  # bytes of a row in a file without rows
+SMALLEST_PACKED = 1100  # bytes that one byte of an archive can stand for, rounded up
 
 
 class ArrayReader:
@@ -96,7 +100,7 @@ def open_npy(path: Path, options: Options) -> ArrayReader:
     """A reader of a .npy file, mapped into memory."""
     complaint = f"{path} cannot be read as a NumPy array: it is damaged, or saved with pickle. Save it again with numpy.save."
     with quietly(partial(path.open, "rb"), f"{path} cannot be opened. Check that it may be read.") as file:
-        shape, dtype = quietly(lambda: _header(file), complaint)
+        shape, dtype = quietly(lambda: _header(file, path.stat().st_size), complaint)
     choice = check_array(len(shape), shape[-1:], dtype, options)
     mode: Any = "r" if shape[0] else None  # an empty file cannot be mapped
     array = quietly(lambda: np.load(path, mmap_mode=mode, allow_pickle=False), complaint)
@@ -116,7 +120,8 @@ def open_npz(path: Path, options: Options) -> ArrayReader:
                 )
             held = ", ".join(sorted(name.removesuffix(".npy") for name in names)[:50])
             raise SourceError(f"{path} has no array x, only: {held or 'nothing'}. Save the rows with numpy.savez(path, x=rows).")
-        shape, dtype = quietly(lambda: _header(archive.open("x.npy")), complaint)
+        size = min(archive.getinfo("x.npy").file_size, SMALLEST_PACKED * path.stat().st_size)
+        shape, dtype = quietly(lambda: _header(archive.open("x.npy"), size), complaint)
     choice = check_array(len(shape), shape[-1:], dtype, options)
     return ArrayReader(partial(quietly, partial(_load_x, path), complaint), choice)
 
@@ -156,12 +161,15 @@ def _without_masks(row: Any) -> Any:
     return row
 
 
-def _header(file: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def _header(file: Any, size: int) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Shape and type of the array in a file of so many bytes. A damaged header may claim any number of columns."""
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read(file)
     if dtype.hasobject:
         raise ValueError("would need pickle")
+    if prod(max(1, n) for n in shape) * dtype.itemsize > max(size, LONGEST_ROW):
+        raise ValueError("more than the file holds")
     return shape, dtype
 
 

@@ -41,13 +41,13 @@ def arcs(edges: ArrayLike, lengths: ArrayLike | None, n_points: int | None, trun
     ends = _ends(edges)
     measured = _lengths(lengths, len(ends))
     cut = capped(truncate)
-    graph = _undirected(ends, measured, _size(ends, n_points))
+    n = _size(ends, n_points)
+    if n > len(ends) + 1 and truncate is None:  # before anything is as large as a vertex number in a damaged file
+        raise _in_pieces()
+    graph = _undirected(ends, measured, n)
     n_pieces, piece = connected_components(graph, directed=False)
     if n_pieces > 1 and truncate is None:
-        raise InvalidValue(
-            "the graph falls into pieces that no path connects, so some distances would be infinite. Pass truncate=c, a public "
-            "length, and every distance above c counts as c; or keep one piece only."
-        )
+        raise _in_pieces()
     extent = _extent(graph, piece)
     step = _step(graph.data[graph.data > 0], min(extent, cut))
     if n_pieces > 1 and cut > step * MOST_STEPS:
@@ -59,6 +59,13 @@ def arcs(edges: ArrayLike, lengths: ArrayLike | None, n_points: int | None, trun
     indptr, heads = graph.indptr.astype(np.int64), graph.indices.astype(np.int32)
     seal(indptr, heads, steps)  # before the first search: compiled code is made anew for arrays that may be written to
     return Arcs(indptr, heads, steps, step, _bound(indptr, heads, steps, cap))
+
+
+def _in_pieces() -> InvalidValue:
+    return InvalidValue(
+        "the graph falls into pieces that no path connects, so some distances would be infinite. Pass truncate=c, a public "
+        "length, and every distance above c counts as c; or keep one piece only."
+    )
 
 
 def _ends(edges: ArrayLike) -> Integers:

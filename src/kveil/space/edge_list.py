@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,8 @@ from numpy.typing import NDArray
 from kveil.errors import InvalidValue, SourceError
 
 Names = NDArray[np.int64] | NDArray[np.str_]
+_SAVE = "Save a graph with numpy.savez(path, edges=pairs, w=lengths)."
+
 EdgeList = tuple[NDArray[np.int64], NDArray[np.float64] | None, int | None, Names | None]
 
 
@@ -32,19 +33,23 @@ def numbered(nodes: Sequence[Any]) -> tuple[dict[Any, int], Names | None]:
     texts = {node: str(node) for node in nodes}
     if len(set(texts.values())) < len(texts):
         raise InvalidValue("two vertices have names that read alike, such as 1 and '1': rename one of them.")
+    if any(text.endswith("\0") for text in texts.values()):
+        raise InvalidValue("the name of a vertex ends in a zero byte, which no array of names keeps: rename it.")
     names = np.array(sorted(texts.values()), dtype=np.str_)
     place = {str(name): i for i, name in enumerate(names)}
     return {node: place[text] for node, text in texts.items()}, names
 
 
 def _from_npz(path: Path) -> EdgeList:
-    if not zipfile.is_zipfile(path):
-        raise SourceError(f"{path} is no .npz file. Save a graph with numpy.savez(path, edges=pairs, w=lengths).")
-    with np.load(path, allow_pickle=False) as held:
-        arrays = {name: held[name] for name in held.files if name in ("edges", "w", "lengths", "n")}
+    try:
+        with np.load(path, allow_pickle=False) as held:
+            arrays = {name: held[name] for name in held.files if name in ("edges", "w", "lengths", "n")}
+    except Exception:  # numpy, zipfile and zlib complain each in their own way
+        raise SourceError(f"{path} is no .npz file, or damaged. {_SAVE}") from None
     if "edges" not in arrays:
-        raise SourceError(f"{path} has no array edges. Save a graph with numpy.savez(path, edges=pairs, w=lengths).")
-    n_points = int(arrays["n"]) if "n" in arrays and arrays["n"].size == 1 else None
+        raise SourceError(f"{path} has no array edges. {_SAVE}")
+    n = arrays.get("n", np.empty(0))
+    n_points = int(n.item()) if n.size == 1 and n.dtype.kind in "iuf" and np.isfinite(n).all() else None
     return arrays["edges"], arrays.get("w", arrays.get("lengths")), n_points, None
 
 

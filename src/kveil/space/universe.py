@@ -165,7 +165,7 @@ def capped(truncate: float | None) -> float:
 
 def power_of_two(most: float) -> float:
     """The largest power of two that is at most `most`: dividing by it is exact."""
-    return float(2.0 ** max(floor(log2(most)), -1020))
+    return float(2.0 ** max(floor(log2(max(most, 5e-324))), -1020))  # a part of the least of all lengths is 0
 
 
 def seal(*arrays: NDArray[Any]) -> None:

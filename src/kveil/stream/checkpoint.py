@@ -40,10 +40,10 @@ def write(path: str | os.PathLike[str], document: Mapping[str, Any], arrays: Map
     np.savez(body, allow_pickle=False, document=np.frombuffer(text.encode(), dtype=np.uint8), **dict(arrays))
     data = body.getvalue()
     fresh = place.with_name(f".{place.name}.{secrets.token_hex(6)}.new")
-    complaint = f"the state could not be written to {place}. What was there is unchanged; check that the folder may be written."
+    unwritten = f"the state could not be written to {place}. What was there is unchanged; check that the folder may be written."
     with _writing:  # another thread's file is not stale
         try:
-            quietly(lambda: _put(fresh, place, data + hashlib.sha256(data).digest()), complaint)
+            quietly(lambda: _put(fresh, place, data + hashlib.sha256(data).digest()), unwritten)
         finally:
             for left in _unfinished(place):
                 with suppress(OSError):
@@ -55,13 +55,17 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArra
     place = Path(path)
     data = quietly(place.read_bytes, f"there is no state at {place} that can be read.")
     body, digest = data[:-32], data[-32:]
-    complaint = f"{place} is no state of a stream, or is damaged. Resume from another copy, or start the stream anew."
     if hashlib.sha256(body).digest() != digest:
-        raise SourceError(complaint)
-    document, arrays = quietly(lambda: _parsed(body), complaint)
+        raise SourceError(complaint(place))
+    document, arrays = quietly(lambda: _parsed(body), complaint(place))
     if document.get("schema") != SCHEMA:
         raise SourceError(f"{place} was written by another version of kveil ({SCHEMA} is what this one reads).")
     return document, arrays
+
+
+def complaint(path: str | os.PathLike[str]) -> str:
+    """What is said of a file that holds no state, and not more: its content is secret."""
+    return f"{os.fspath(path)} is no state of a stream, or is damaged. Resume from another copy, or start the stream anew."
 
 
 def _unfinished(place: Path) -> list[Path]:
