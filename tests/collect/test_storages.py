@@ -219,13 +219,13 @@ def test_a_campaign_ends_by_hand_with_a_notice_and_without_reports(place):
 
 
 def test_a_key_admits_one_report_and_stored_bytes_need_none(place):
-    collector, _, campaign = opened(place)
+    collector, signed, campaign = opened(place)
     storage = collector._storage
     one, two, three = (Row(report_id, 0, 0) for report_id in ids(3))
     storage.add_codes(campaign, [b"a" * 32, b"b" * 32])
 
     def kept(rows, keys, is_listed=True):
-        taken = storage.insert(1, rows, Proofs(keys, is_listed))
+        taken = storage.insert(signed.hash, rows, Proofs(keys, is_listed))
         return {row.report_id in taken.after for row in rows}
 
     assert kept([one], {}) == {False}
@@ -233,7 +233,7 @@ def test_a_key_admits_one_report_and_stored_bytes_need_none(place):
     assert kept([one], {one.report_id: b"a" * 32}) == {True}
     assert kept([one], {}) == {True}, "a retry"
     assert kept([two], {two.report_id: b"a" * 32}) == {False}, "used"
-    taken = storage.insert(1, [two, three], Proofs({two.report_id: b"b" * 32, three.report_id: b"b" * 32}, True))
+    taken = storage.insert(signed.hash, [two, three], Proofs({two.report_id: b"b" * 32, three.report_id: b"b" * 32}, True))
     assert [row.report_id in taken.after for row in (two, three)] == [True, False], "one key, one report"
     assert storage.admitted(campaign) == storage.count(1) == 2
     assert kept([three], {three.report_id: b"t" * 32}, is_listed=False) == {True}

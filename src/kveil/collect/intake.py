@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
+from typing import Any
 
 from kveil import canonical
 from kveil.collect.report import BYTES, LAYOUT, VERSION
@@ -46,6 +47,7 @@ class RoundTerms:
     """
 
     round_id: int
+    manifest_hash: str
     campaign: str
     name: str
     number: int
@@ -64,8 +66,8 @@ class RoundTerms:
         header = body["header"]
         low, high = header["cohorts"][body["round"] - 1]
         return cls(
-            round_id=stored.id, campaign=stored.campaign, name=header["name"], number=body["round"],
-            n_rounds=len(header["cohorts"]), not_before=date.fromisoformat(body["not_before"]),
+            round_id=stored.id, manifest_hash=stored.manifest_hash, campaign=stored.campaign, name=header["name"],
+            number=body["round"], n_rounds=len(header["cohorts"]), not_before=date.fromisoformat(body["not_before"]),
             not_after=date.fromisoformat(body["not_after"]), least=body["min_reports"],
             people=max(1, round(header["n"] * (high - low + 1) / COHORTS)), epsilon=header["privacy"]["eps"], key=header["key"],
             values=tuple(query["M"] for query in body["queries"]),
@@ -79,12 +81,21 @@ class Intake:
         self.storage = storage
         self._known: dict[str, RoundTerms] = {}  # rounds never change
 
+    def known(self, manifest_hash: str) -> RoundTerms | None:
+        """Of a round that was asked for before."""
+        return self._known.get(manifest_hash)
+
     def terms(self, manifest_hash: str) -> RoundTerms | None:
         """Of a round. A stranger says which; what is no hash is not looked for."""
         known = self._known.get(manifest_hash) if isinstance(manifest_hash, str) else None
         if known is None and canonical.is_digest(manifest_hash) and (found := self.storage.round(manifest_hash)) is not None:
             known = self._known[manifest_hash] = RoundTerms.of(found)
         return known
+
+    def is_ended(self, campaign: str) -> bool:
+        """Whether a campaign ended without a result."""
+        found = self.storage.campaign(campaign)
+        return found is not None and found.end_reason is not None
 
     def submit_many(self, manifest_hash: str, reports: Sequence[bytes]) -> list[Status]:
         """Take in at most 10 000 reports of one round in one transaction, with a status for each."""
@@ -94,43 +105,43 @@ class Intake:
         if terms is None:
             return [Status.UNKNOWN] * len(reports)
         rows = [read_row(report, terms.values) for report in reports]
-        taken = self.storage.insert(terms.round_id, [row for row in rows if row is not None])
-        return statuses(terms.round_id, rows, taken)
+        return statuses(rows, self.storage.insert(manifest_hash, [row for row in rows if row is not None]))
 
 
 def read_row(report: bytes, values: tuple[int, ...]) -> Row | None:
     """What is stored of a report; None if it is none of a round whose queries have so many values."""
     if not isinstance(report, bytes) or len(report) != BYTES:
         return None
-    return _checked(*LAYOUT.unpack(report), values)
+    return _checked(LAYOUT.unpack(report), values)
 
 
 def read_rows(body: bytes, values: tuple[int, ...]) -> list[Row | None]:
     """The same for whole reports, one after another."""
-    return [_checked(*fields, values) for fields in LAYOUT.iter_unpack(body)]
+    return [_checked(fields, values) for fields in LAYOUT.iter_unpack(body)]
 
 
-def statuses(round_id: int, rows: Sequence[Row | None], taken: Taken) -> list[Status]:
+def statuses(rows: Sequence[Row | None], taken: Taken) -> list[Status]:
     """What became of each row; of rows that repeat the first one is new and the others are the same."""
     seen, told = set(taken.before), []
     for row in rows:
-        told.append(_status(round_id, row, seen, taken))
+        told.append(_status(row, seen, taken))
         if row is not None:
             seen.add(row.report_id)
     return told
 
 
-def _checked(version: int, flags: int, query: int, report_id: bytes, index: int, values: tuple[int, ...]) -> Row | None:
+def _checked(fields: tuple[Any, ...], values: tuple[int, ...]) -> Row | None:
+    version, flags, query, report_id, index = fields
     fits = version == VERSION and not flags and query < len(values) and index < values[query]
     return Row(report_id, query, index) if fits else None
 
 
-def _status(round_id: int, row: Row | None, seen: set[bytes], taken: Taken) -> Status:
+def _status(row: Row | None, seen: set[bytes], taken: Taken) -> Status:
     if row is None:
         return Status.MALFORMED
     if taken.after is not None:
         if row.report_id not in taken.after:
             return Status.NOT_ADMITTED if taken.is_open else Status.CLOSED
-        if taken.after[row.report_id] != (round_id, row):
+        if taken.after[row.report_id] != (taken.round_id, row):
             return Status.DIFFERENT
     return Status.SAME if row.report_id in seen else Status.NEW

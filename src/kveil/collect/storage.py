@@ -63,11 +63,12 @@ class Row(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What an insert found: whether the round is open, and what was kept under these ids before and is now, with its round.
+    """What an insert found: the round, whether it is open, and what was kept under these ids before and is now, with its round.
 
     None after: every row is stored as it was sent.
     """
 
+    round_id: int
     is_open: bool
     before: Mapping[bytes, tuple[int, Row]]
     after: Mapping[bytes, tuple[int, Row]] | None
@@ -134,49 +135,50 @@ class Storage:
             row = db.execute(self._select("round", *StoredRound._fields, manifest_hash=manifest_hash)).one_or_none()
         return None if row is None else StoredRound(*row)
 
-    def insert(self, round_id: int, rows: Sequence[Row], proofs: Proofs | None = None) -> Taken:
-        """Store what is new, if the round is open, and admitted where proofs are asked for.
+    def insert(self, manifest_hash: str, rows: Sequence[Row], proofs: Proofs | None = None) -> Taken:
+        """Store what is new, if the round is open, and admitted where proofs are asked for. A round that is gone is closed.
 
         An id is used once in a campaign: a report that was sent to another round, too, is a replay and is not stored.
         """
         unique = sorted(set(rows))  # in the order of ids: two writers with the same ones wait for each other, never in a ring
         if proofs is None and len({row.report_id for row in unique}) == len(unique):
             try:
-                return self._insert_new(round_id, unique)
+                return self._insert_new(manifest_hash, unique)
             except _Repeated:  # undone as a whole
                 pass
         try:
-            return self._insert_others(round_id, rows, proofs)
+            return self._insert_others(manifest_hash, rows, proofs)
         except InvalidValue:  # another process used one of these keys at this very moment: tried again, it is found
             raise engine.unavailable(is_passing=True) from None
 
-    def _insert_new(self, round_id: int, rows: list[Row]) -> Taken:
+    def _insert_new(self, manifest_hash: str, rows: list[Row]) -> Taken:
         """The usual case, in two statements: the round is open and every row is new."""
         with self._writing() as db:
-            state, campaign, number = self._locked(db, round_id)
+            round_id, state, campaign, number = self._locked(db, manifest_hash)
             if state != "open" or (number > 1 and self._rows(db, self._ids_of(db, campaign), rows)):
                 raise _Repeated
             if self._hot(db, round_id, rows) != len(rows):
                 raise _Repeated
-        return Taken(True, {}, None)
+        return Taken(round_id, True, {}, None)
 
-    def _insert_others(self, round_id: int, rows: Sequence[Row], proofs: Proofs | None) -> Taken:
+    def _insert_others(self, manifest_hash: str, rows: Sequence[Row], proofs: Proofs | None) -> Taken:
         with self._writing() as db:
-            state, campaign, _ = self._locked(db, round_id)
+            round_id, state, campaign, _ = self._locked(db, manifest_hash)
             rounds = self._ids_of(db, campaign)
             before = self._rows(db, rounds, rows)
             new = {row.report_id: row for row in reversed(rows) if row.report_id not in before}  # the first of equal ids
             if state != "open" or not new:
-                return Taken(state == "open", before, before)
+                return Taken(round_id, state == "open", before, before)
             if proofs is not None:
                 new = self._admitted(db, campaign, new, proofs)
             self._hot(db, round_id, sorted(new.values()))
-            return Taken(True, before, self._rows(db, rounds, rows))
+            return Taken(round_id, True, before, self._rows(db, rounds, rows))
 
-    def _locked(self, db: Connection, round_id: int) -> tuple[str, str, int]:
-        asked = self._select("round", "state", "campaign", "number", id=round_id).with_for_update(read=True)
-        state, campaign, number = db.execute(asked).one()
-        return state, campaign, number
+    def _locked(self, db: Connection, manifest_hash: str) -> tuple[int, str, str, int]:
+        """By the hash, never by an id that was looked up before: after a campaign is deleted its ids may be another's."""
+        asked = self._select("round", "id", "state", "campaign", "number", manifest_hash=manifest_hash)
+        found = db.execute(asked.with_for_update(read=True)).one_or_none()
+        return (0, "gone", "", 1) if found is None else found._tuple()
 
     def _ids_of(self, db: Connection, campaign: str) -> list[int]:
         return list(db.execute(self._select("round", "id", campaign=campaign)).scalars())
@@ -333,11 +335,9 @@ class Storage:
         values = {name: value for name, value in following._asdict().items() if name != "id"}
         with self._writing() as db:
             if done is None:
-                made = db.execute(self._tables.campaign.insert().values(hash=following.campaign)).inserted_primary_key
-                round_tables.make(db, "spent", made[0])
+                round_tables.make(db, "spent", self._added(db, "campaign", {"hash": following.campaign}))
             self._decoded(db, done)
-            added = db.execute(self._tables.round.insert().values(**values)).inserted_primary_key
-            round_tables.make(db, "report", added[0])
+            round_tables.make(db, "report", self._added(db, "round", values))
 
     def add_result(self, done: int, result: str, day: date) -> None:
         """The round `done` is decoded and the campaign has ended, in one step."""
@@ -425,6 +425,11 @@ class Storage:
     def _decoded(self, db: Connection, round_id: int | None) -> None:
         table = self._tables.round
         db.execute(table.update().where(table.c.id == round_id).values(state="decoded"))
+
+    def _added(self, db: Connection, table: str, values: dict[str, Any]) -> int:
+        """The id of a new row."""
+        made = getattr(self._tables, table)
+        return int(db.execute(made.insert().values(**values).returning(made.c.id)).scalar_one())
 
     def _count(self, db: Connection, round_id: int) -> int:
         asked = self._sql.select(self._sql.func.count()).where(self._tables.report.c.round_id == round_id)
