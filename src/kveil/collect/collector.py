@@ -19,7 +19,7 @@ from kveil import canonical
 from kveil.collect import protocols
 from kveil.collect.campaign import Campaign, Result, cautions_of, promise, protocol_of
 from kveil.collect.decode import CHUNK, StoredAnswers
-from kveil.collect.intake import MOST_AT_ONCE, Intake, Status
+from kveil.collect.intake import MOST_AT_ONCE, Intake, RoundTerms, Status
 from kveil.collect.manifest import COHORTS, FIRST, MOST_DAYS_AHEAD, Header, Manifest, Signed
 from kveil.collect.notice import EndNotice, Reason
 from kveil.collect.poisoning import forged_words
@@ -170,6 +170,20 @@ class Collector:
             self._storage.forget(campaign)
         else:
             self._storage.delete_reports(campaign)
+
+    def last_round(self, campaign: str) -> tuple[RoundTerms, int]:
+        """The terms of the last round, and how many reports it has; for its operator."""
+        last = self._rounds(campaign)[-1]
+        return RoundTerms.of(last), self._storage.count(last.id) if last.reports is None else last.reports
+
+    def epsilon(self, campaign: str) -> str:
+        """What one person's report may give away over the campaign, as its header states it."""
+        return RoundTerms.of(self._rounds(campaign)[-1]).epsilon
+
+    def add_codes(self, campaign: str, digests: Sequence[bytes]) -> None:
+        """Keep digests of one-time codes, each of which admits one report where a service asks for codes."""
+        self._rounds(campaign)
+        self._storage.add_codes(campaign, digests)
 
     def ended_day(self, campaign: str) -> date | None:
         """The day on which it had a result, or ended without one."""

@@ -18,13 +18,14 @@ from typing import IO, Any
 
 import uvicorn
 
-from kveil.errors import InvalidValue
+from kveil.errors import InvalidValue, StorageUnavailable
 from kveil.service import admin
 from kveil.service.app import Service
 from kveil.service.counts import Counts
 from kveil.service.guarded import Guarded
 from kveil.service.logs import tell
 from kveil.service.settings import Settings
+from kveil.service.tend import EVERY, Rules, Tend
 
 GRACE, KEEP_ALIVE, MINUTE = 10, 5, 60.0
 RESTART = 1.0  # seconds before a process that died is started again
@@ -34,8 +35,9 @@ QUIET: dict[str, Any] = {  # with these no line of the library holds an address,
 }  # fmt: skip
 
 
-def serve(settings: Settings, announce: Any = None) -> None:
-    """Serve until a signal. `announce` is told the two ports once both listen; 0 asks for any."""
+def serve(settings: Settings, announce: Any = None, rules: Rules | None = None) -> None:
+    """Serve until a signal. `announce` is told the two ports once both listen; 0 asks for any. With `rules` campaigns go on by
+    themselves."""
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # its lines quote requests; ours say what an operator needs
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     is_sqlite = "://" not in settings.storage or settings.storage.startswith("sqlite")
@@ -48,17 +50,19 @@ def serve(settings: Settings, announce: Any = None) -> None:
             announce(*(one.getsockname()[1] for one in sockets))
         counts = Counts(settings.workers)
         if settings.workers == 1:
-            _work(settings, counts, 0, sockets)
+            _work(settings, counts, 0, sockets, rules)
         else:
-            _supervise(settings, counts, sockets)
+            _supervise(settings, counts, sockets, rules)
 
 
-def _work(settings: Settings, counts: Counts, number: int, sockets: list[socket.socket]) -> None:
+def _work(settings: Settings, counts: Counts, number: int, sockets: list[socket.socket], rules: Rules | None) -> None:
     counts.own(number)
-    asyncio.run(_run(settings, counts, sockets[:1], sockets[1:] if number == 0 else []))
+    asyncio.run(_run(settings, counts, sockets[:1], sockets[1:] if number == 0 else [], rules if number == 0 else None))
 
 
-async def _run(settings: Settings, counts: Counts, public: list[socket.socket], own: list[socket.socket]) -> None:
+async def _run(
+    settings: Settings, counts: Counts, public: list[socket.socket], own: list[socket.socket], rules: Rules | None
+) -> None:
     service = Service(settings, counts)
     limits = {
         "limit_concurrency": settings.most_connections,
@@ -68,6 +72,9 @@ async def _run(settings: Settings, counts: Counts, public: list[socket.socket], 
     server = _Signalled(uvicorn.Config(service, http=Guarded, lifespan="on", **limits, **QUIET))
     service.is_ending = lambda: server.should_exit
     tasks = [asyncio.create_task(_every_minute(counts))] if own else []
+    tend = None if rules is None else Tend(service.storage, settings.storage, rules)
+    if tend is not None:
+        tasks.append(asyncio.create_task(_tended(tend)))
     operator = _Unsignalled(uvicorn.Config(admin.app(service), http=Guarded, lifespan="off", **QUIET))
     if own:
         tasks.append(asyncio.create_task(operator.serve(sockets=own)))
@@ -76,6 +83,8 @@ async def _run(settings: Settings, counts: Counts, public: list[socket.socket], 
         await server.serve(sockets=public)
     finally:
         operator.should_exit = True
+        if tend is not None:
+            tend.stop()
         if own:
             await tasks.pop()
             tell("stop", **counts.summary())
@@ -89,7 +98,16 @@ async def _every_minute(counts: Counts) -> None:
         tell("counts", **counts.summary())
 
 
-def _supervise(settings: Settings, counts: Counts, sockets: list[socket.socket]) -> None:
+async def _tended(tend: Tend) -> None:
+    while True:
+        try:
+            await asyncio.to_thread(tend.look)
+        except StorageUnavailable:
+            tell("storage", fault="StorageUnavailable", is_passing=True)
+        await asyncio.sleep(EVERY)
+
+
+def _supervise(settings: Settings, counts: Counts, sockets: list[socket.socket], rules: Rules | None) -> None:
     """Several processes on the same socket; one that dies is started again. A signal ends them all, each in its own good time."""
     children: dict[int, int] = {}
     ending: list[int] = []
@@ -102,17 +120,17 @@ def _supervise(settings: Settings, counts: Counts, sockets: list[socket.socket])
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, end)
     for number in range(settings.workers):
-        children[_forked(settings, counts, number, sockets)] = number
+        children[_forked(settings, counts, number, sockets, rules)] = number
     while children:
         child, _ = os.waitpid(-1, 0)
         number = children.pop(child, -1)
         if number >= 0 and not ending:
             tell("restart")
             time.sleep(RESTART)
-            children[_forked(settings, counts, number, sockets)] = number
+            children[_forked(settings, counts, number, sockets, rules)] = number
 
 
-def _forked(settings: Settings, counts: Counts, number: int, sockets: list[socket.socket]) -> int:
+def _forked(settings: Settings, counts: Counts, number: int, sockets: list[socket.socket], rules: Rules | None) -> int:
     child = os.fork()
     if child:
         return child
@@ -120,7 +138,7 @@ def _forked(settings: Settings, counts: Counts, number: int, sockets: list[socke
     try:
         for name in (signal.SIGTERM, signal.SIGINT):
             signal.signal(name, signal.SIG_DFL)
-        _work(settings, counts, number, sockets)
+        _work(settings, counts, number, sockets, rules)
         code = 0
     finally:
         os._exit(code)
