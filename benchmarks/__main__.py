@@ -1,6 +1,7 @@
 """`python -m benchmarks [name ...]`: run all benchmarks, or those named, and say which bars hold.
 
 `python -m benchmarks judge [table ...]`: the tables of `benchmarks.judge`, or those named; `public [set ...]` likewise.
+`python -m benchmarks collector [--quick] [storage ...]` and `collector_faults --kills n`: the service under load, and killed.
 `python -m benchmarks utility [option ...]`: what privacy costs, beside other methods and libraries; `--help` lists the options.
 """
 
@@ -10,9 +11,9 @@ from importlib import import_module
 ALL = (
     "import_time", "samplers", "selection", "lloyd_speed", "tree_speed", "hst_speed", "pmed", "kmedian_speed", "seattle",
     "stream", "federation", "hostile_messages", "parquet_memory", "utility", "relative_steps", "null", "kmedian_utility",
-    "candidate_claims", "local", "collect", "public", "tags", "text", "judge",
+    "candidate_claims", "local", "collect", "collector", "public", "tags", "text", "judge",
 )  # fmt: skip
-WITH_ARGUMENTS = ("judge", "public", "utility")
+WITH_ARGUMENTS = ("collector", "collector_faults", "judge", "public", "utility")
 USUAL = {"utility": ("--barred",)}  # among others: the whole table takes hours
 
 

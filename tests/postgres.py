@@ -16,6 +16,7 @@ from pathlib import Path
 
 BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name)) if os.name == "posix" else []
 OWNER = "postgres"
+RUNNING: list[Server] = []  # of this process
 
 
 def why_not() -> str:
@@ -40,6 +41,7 @@ class Server:
         self._names = count(1)
         self._run("initdb", "-D", self._data, "-A", "trust", "-U", OWNER, "--no-sync", "-E", "UTF8", "--locale=C")
         self.start()
+        RUNNING.append(self)
 
     @property
     def _data(self) -> str:
@@ -63,6 +65,7 @@ class Server:
         return f"postgresql+psycopg://{OWNER}@/{name}?host={self.folder}"
 
     def close(self) -> None:
+        RUNNING.remove(self)
         self.stop("immediate")
         shutil.rmtree(self.folder)
 

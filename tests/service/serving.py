@@ -29,10 +29,11 @@ from kveil.service.server import serve
 from kveil.service.settings import Settings
 given = json.loads(sys.argv[1])
 limits = given.pop("limits", {})
+from kveil.collect import engine
 from kveil.service import guarded, intake, upload
 for name, value in limits.items():
     module, _, name = name.rpartition(".")
-    owner = {"guarded": guarded.Guarded, "intake": intake, "upload": upload}[module]
+    owner = {"engine": engine, "guarded": guarded.Guarded, "intake": intake, "upload": upload}[module]
     assert hasattr(owner, name)
     setattr(owner, name, value)
 serve(Settings(**given), lambda *ports: print(*ports, flush=True))

@@ -94,8 +94,11 @@ class Storage:
             self._engine = engine.open_engine(self._sql, os.fspath(place))
             if self._path is not None:
                 tables.copy_aside(self._path)
-            with self._writing() as db:
-                fits = not self._is_foreign(db) and tables.prepare(self._sql, self._tables, db)
+            with self._reading() as db:  # no lock is asked for where everything is as it should be
+                fits = tables.is_current(self._sql, self._tables, db)
+            if not fits:
+                with self._writing() as db:
+                    fits = not self._is_foreign(db) and tables.prepare(self._sql, self._tables, db)
         except (self._sql.exc.SQLAlchemyError, StorageUnavailable, ImportError, OSError):  # a driver may be missing
             fits = False
         if not fits:
@@ -178,7 +181,7 @@ class Storage:
         """By the hash, never by an id that was looked up before: after a campaign is deleted its ids may be another's."""
         asked = self._select("round", "id", "state", "campaign", "number", manifest_hash=manifest_hash)
         found = db.execute(asked.with_for_update(read=True)).one_or_none()
-        return (0, "gone", "", 1) if found is None else found._tuple()
+        return (0, "gone", "", 1) if found is None else (found[0], found[1], found[2], found[3])
 
     def _ids_of(self, db: Connection, campaign: str) -> list[int]:
         return list(db.execute(self._select("round", "id", campaign=campaign)).scalars())

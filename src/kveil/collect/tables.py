@@ -71,6 +71,13 @@ def tables(sql: Any) -> Tables:
     return Tables(metadata, collector, campaign, round_, report, checkpoint, result, spent, code, rotation, lease)
 
 
+def is_current(sql: Any, made: Tables, db: Connection) -> bool:
+    """Whether tables of this version are there."""
+    return bool(sql.inspect(db).has_table("collector")) and list(db.execute(sql.select(made.collector.c.version)).scalars()) == [
+        VERSION
+    ]
+
+
 def prepare(sql: Any, made: Tables, db: Connection) -> bool:
     """Tables that are there, new or brought up to date in this transaction; False if another version has made them."""
     if db.dialect.name == "postgresql":

@@ -12,11 +12,14 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from typing import IO, Any
 
 import uvicorn
+import uvloop
 
 from kveil.errors import InvalidValue, StorageUnavailable
 from kveil.service import admin
@@ -35,9 +38,11 @@ QUIET: dict[str, Any] = {  # with these no line of the library holds an address,
 }  # fmt: skip
 
 
-def serve(settings: Settings, announce: Any = None, rules: Rules | None = None) -> None:
-    """Serve until a signal. `announce` is told the two ports once both listen; 0 asks for any. With `rules` campaigns go on by
-    themselves."""
+def serve(settings: Settings, announce: Callable[[int, int], None] | None = None, rules: Rules | None = None) -> None:
+    """Serve until a signal. `announce` is told both ports once requests are taken; port 0 asks for any free one.
+
+    With `rules` campaigns go on by themselves.
+    """
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # its lines quote requests; ours say what an operator needs
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     is_sqlite = "://" not in settings.storage or settings.storage.startswith("sqlite")
@@ -46,50 +51,62 @@ def serve(settings: Settings, announce: Any = None, rules: Rules | None = None) 
             "a SQLite storage is served by one process: more would wait for each other. Use PostgreSQL for several."
         )
     with _only_one(settings.storage if is_sqlite else None), _listening(settings) as sockets:
-        if announce is not None:
-            announce(*(one.getsockname()[1] for one in sockets))
-        counts = Counts(settings.workers)
+        ports = [one.getsockname()[1] for one in sockets]
+        work = _Work(settings, Counts(settings.workers), sockets, rules, partial(announce or _silent, *ports))
         if settings.workers == 1:
-            _work(settings, counts, 0, sockets, rules)
+            work.run(0)
         else:
-            _supervise(settings, counts, sockets, rules)
+            _supervise(work)
 
 
-def _work(settings: Settings, counts: Counts, number: int, sockets: list[socket.socket], rules: Rules | None) -> None:
-    counts.own(number)
-    asyncio.run(_run(settings, counts, sockets[:1], sockets[1:] if number == 0 else [], rules if number == 0 else None))
+def _silent(*ports: int) -> None:
+    """Nobody asked."""
 
 
-async def _run(
-    settings: Settings, counts: Counts, public: list[socket.socket], own: list[socket.socket], rules: Rules | None
-) -> None:
-    service = Service(settings, counts)
-    limits = {
-        "limit_concurrency": settings.most_connections,
-        "timeout_keep_alive": KEEP_ALIVE,
-        "timeout_graceful_shutdown": GRACE,
-    }
-    server = _Signalled(uvicorn.Config(service, http=Guarded, lifespan="on", **limits, **QUIET))
-    service.is_ending = lambda: server.should_exit
-    tasks = [asyncio.create_task(_every_minute(counts))] if own else []
-    tend = None if rules is None else Tend(service.storage, settings.storage, rules)
-    if tend is not None:
-        tasks.append(asyncio.create_task(_tended(tend)))
-    operator = _Unsignalled(uvicorn.Config(admin.app(service), http=Guarded, lifespan="off", **QUIET))
-    if own:
-        tasks.append(asyncio.create_task(operator.serve(sockets=own)))
-        tell("start", workers=settings.workers, admission=settings.admission)
-    try:
-        await server.serve(sockets=public)
-    finally:
-        operator.should_exit = True
+@dataclass(frozen=True)
+class _Work:
+    """What a process does, the first one for the operator, too."""
+
+    settings: Settings
+    counts: Counts
+    sockets: list[socket.socket]
+    rules: Rules | None
+    announce: Callable[[], None]
+
+    def run(self, number: int) -> None:
+        self.counts.own(number)
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(self._serve(self.sockets[:1], self.sockets[1:] if number == 0 else []))
+
+    async def _serve(self, public: list[socket.socket], own: list[socket.socket]) -> None:
+        service = Service(self.settings, self.counts)
+        limits = {
+            "limit_concurrency": self.settings.most_connections,
+            "timeout_keep_alive": KEEP_ALIVE,
+            "timeout_graceful_shutdown": GRACE,
+        }
+        server = _Signalled(uvicorn.Config(service, http=Guarded, lifespan="on", **limits, **QUIET))
+        server.when_started = self.announce if own else None
+        service.is_ending = lambda: server.should_exit
+        tasks = [asyncio.create_task(_every_minute(self.counts))] if own else []
+        tend = None if self.rules is None or not own else Tend(service.storage, self.settings.storage, self.rules)
         if tend is not None:
-            tend.stop()
+            tasks.append(asyncio.create_task(_tended(tend)))
+        operator = _Unsignalled(uvicorn.Config(admin.app(service), http=Guarded, lifespan="off", **QUIET))
         if own:
-            await tasks.pop()
-            tell("stop", **counts.summary())
-        for task in tasks:
-            task.cancel()
+            tasks.append(asyncio.create_task(operator.serve(sockets=own)))
+            tell("start", workers=self.settings.workers, admission=self.settings.admission)
+        try:
+            await server.serve(sockets=public)
+        finally:
+            operator.should_exit = True
+            if tend is not None:
+                tend.stop()
+            if own:
+                await tasks.pop()
+                tell("stop", **self.counts.summary())
+            for task in tasks:
+                task.cancel()
 
 
 async def _every_minute(counts: Counts) -> None:
@@ -107,7 +124,7 @@ async def _tended(tend: Tend) -> None:
         await asyncio.sleep(EVERY)
 
 
-def _supervise(settings: Settings, counts: Counts, sockets: list[socket.socket], rules: Rules | None) -> None:
+def _supervise(work: _Work) -> None:
     """Several processes on the same socket; one that dies is started again. A signal ends them all, each in its own good time."""
     children: dict[int, int] = {}
     ending: list[int] = []
@@ -119,18 +136,18 @@ def _supervise(settings: Settings, counts: Counts, sockets: list[socket.socket],
 
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, end)
-    for number in range(settings.workers):
-        children[_forked(settings, counts, number, sockets, rules)] = number
+    for number in range(work.settings.workers):
+        children[_forked(work, number)] = number
     while children:
         child, _ = os.waitpid(-1, 0)
         number = children.pop(child, -1)
         if number >= 0 and not ending:
             tell("restart")
             time.sleep(RESTART)
-            children[_forked(settings, counts, number, sockets, rules)] = number
+            children[_forked(work, number)] = number
 
 
-def _forked(settings: Settings, counts: Counts, number: int, sockets: list[socket.socket], rules: Rules | None) -> int:
+def _forked(work: _Work, number: int) -> int:
     child = os.fork()
     if child:
         return child
@@ -138,7 +155,7 @@ def _forked(settings: Settings, counts: Counts, number: int, sockets: list[socke
     try:
         for name in (signal.SIGTERM, signal.SIGINT):
             signal.signal(name, signal.SIG_DFL)
-        _work(settings, counts, number, sockets, rules)
+        work.run(number)
         code = 0
     finally:
         os._exit(code)
@@ -146,6 +163,13 @@ def _forked(settings: Settings, counts: Counts, number: int, sockets: list[socke
 
 class _Signalled(uvicorn.Server):
     """Ends by a signal as the library's own does, but does not raise it again: we have a last line to write."""
+
+    when_started: Callable[[], None] | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started and self.when_started is not None:
+            self.when_started()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

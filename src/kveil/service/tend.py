@@ -69,6 +69,7 @@ class Tend:
         while not self._is_ending and self._storage.take_lease("tend", self._holder, LEASE):
             step = self.next_step()
             if step is None or not self._do(step):
+                self._storage.take_lease("tend", self._holder, 0.0)  # let go
                 break
             tell(EVENTS[step.action], campaign=step.campaign)
             done += 1
