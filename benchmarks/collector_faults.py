@@ -9,6 +9,7 @@ with one that took the same reports in without a break: byte for byte.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import signal
@@ -16,12 +17,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
 from benchmarks.bar import Bar
-from benchmarks.collector import opened, served, storage_of
+from benchmarks.collector import SERVE, opened, storage_of
 from benchmarks.collector_load import body_of
 
 HEADERS = {"content-type": "application/vnd.kveil.collect;message=upload-req"}
@@ -46,6 +48,20 @@ def run(*arguments: str) -> Iterator[Bar]:
         yield Bar("results that differ from an unbroken run", faults.differs(str(Path(folder) / "calm.db")), 0)
 
 
+@contextmanager
+def forked(place: str) -> Iterator[tuple[Any, int]]:
+    """The service in a process that begins with kveil loaded: a cold start for each of a thousand kills would take an hour."""
+    import warm
+
+    given = {"storage": place, "port": 0, "admin_port": 0, "most_requests": 0}
+    with tempfile.TemporaryFile("w+") as said:
+        process = warm.Started(SERVE, json.dumps(given), cwd=Path.cwd(), stderr=said)
+        try:
+            yield process, int(process.stdout.readline().split()[0])
+        finally:
+            process.close()
+
+
 class Faults:
     def __init__(self, place: str) -> None:
         self.place, self.manifest = place, opened(place, 10_000_000)
@@ -54,7 +70,7 @@ class Faults:
 
     def once(self, fault: Any) -> None:
         done = threading.Event()
-        with served(self.place) as (process, port):
+        with forked(self.place) as (process, port):
             threads = [threading.Thread(target=self._send, args=(port, done)) for _ in range(6)]
             for thread in threads:
                 thread.start()

@@ -92,6 +92,7 @@ class Storage:
         self._path = None if "://" in os.fspath(place) else os.path.abspath(os.fspath(place))
         try:
             self._engine = engine.open_engine(self._sql, os.fspath(place))
+            self._writes = self._engine.execution_options(kveil="writes")
             if self._path is not None:
                 tables.copy_aside(self._path)
             with self._reading() as db:  # no lock is asked for where everything is as it should be
@@ -179,8 +180,9 @@ class Storage:
 
     def _locked(self, db: Connection, manifest_hash: str) -> tuple[int, str, str, int]:
         """By the hash, never by an id that was looked up before: after a campaign is deleted its ids may be another's."""
-        asked = self._select("round", "id", "state", "campaign", "number", manifest_hash=manifest_hash)
-        found = db.execute(asked.with_for_update(read=True)).one_or_none()
+        mark, lock = ("?", "") if db.dialect.name == "sqlite" else ("%s", " FOR SHARE")
+        asked = f"SELECT id, state, campaign, number FROM round WHERE manifest_hash = {mark}{lock}"
+        found = db.exec_driver_sql(asked, (manifest_hash,)).one_or_none()
         return (0, "gone", "", 1) if found is None else (found[0], found[1], found[2], found[3])
 
     def _ids_of(self, db: Connection, campaign: str) -> list[int]:
@@ -455,7 +457,7 @@ class Storage:
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
-        with engine.errors_in_words(self._sql), self._engine.execution_options(kveil="writes").begin() as db:
+        with engine.errors_in_words(self._sql), self._writes.begin() as db:
             yield db
 
     @contextmanager

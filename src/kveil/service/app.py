@@ -24,10 +24,11 @@ from kveil.service.intake import GroupCommit
 from kveil.service.logs import tell
 from kveil.service.problems import Problem
 from kveil.service.settings import Settings
-from kveil.service.upload import Reply, Upload
+from kveil.service.upload import Upload
 from kveil.service.views import Page
 
-Scope, Receive, Send = Any, Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
 REPORTS = ("/v1/manifests/", "/reports")
 
 
@@ -40,12 +41,13 @@ class Service:
         self.storage.check_durable()
         self.is_ending: Callable[[], bool] = lambda: False
         self.writer: GroupCommit | None = None
+        self._upload: Upload | None = None
         self._intake = Intake(self.storage)
         self._admission = admission.named(settings.admission)
         self._bucket = Bucket(settings.most_requests)
         self._pages = Starlette(routes=routes(self), exception_handlers={404: _problem, 405: _problem, 500: _problem})
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
             return
@@ -55,16 +57,11 @@ class Service:
         if not self._bucket.take():
             await self._send(send, problems.RATE)
         elif path.startswith(REPORTS[0]) and path.endswith(REPORTS[1]) and method == "POST":
-            await self._send(send, *await self.upload(path[len(REPORTS[0]) : -len(REPORTS[1])], scope, receive))
+            assert self._upload is not None  # begun with the server
+            manifest_hash = path[len(REPORTS[0]) : -len(REPORTS[1])]
+            await self._send(send, *await self._upload.take(manifest_hash, scope["headers"], receive))
         else:
             await self._pages(scope, receive, self._counting(send))
-
-    async def upload(self, manifest_hash: str, scope: Scope, receive: Receive) -> Reply:
-        """Reports of one round; see `Upload`."""
-        assert self.writer is not None
-        return await Upload(self._intake, self.writer, self._admission, self.settings.origins, self.counts).take(
-            manifest_hash, scope["headers"], receive
-        )
 
     def is_ready(self) -> bool:
         is_full = self.writer is None or self.writer.waiting > self.settings.most_waiting / 2
@@ -92,6 +89,7 @@ class Service:
             if event["type"] == "lifespan.startup":
                 limits = {"most_waiting": self.settings.most_waiting, "most_times": self.settings.most_times}
                 self.writer = GroupCommit(self._intake, self.counts, **limits)  # type: ignore[arg-type]
+                self._upload = Upload(self._intake, self.writer, self._admission, self.settings.origins, self.counts)
                 await send({"type": "lifespan.startup.complete"})
             else:
                 assert self.writer is not None

@@ -80,7 +80,7 @@ class _Work:
 
     async def _serve(self, public: list[socket.socket], own: list[socket.socket]) -> None:
         service = Service(self.settings, self.counts)
-        limits = {
+        limits: dict[str, Any] = {
             "limit_concurrency": self.settings.most_connections,
             "timeout_keep_alive": KEEP_ALIVE,
             "timeout_graceful_shutdown": GRACE,

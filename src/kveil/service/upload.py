@@ -39,7 +39,7 @@ class Upload:
     async def take(self, manifest_hash: str, headers: Headers, receive: Callable[[], Awaitable[Any]]) -> Reply:
         given = dict(headers)
         origin = given.get(b"origin")
-        cors: Headers = [(b"access-control-allow-origin", origin), (b"vary", b"origin")] if origin in self._origins else []  # type: ignore[list-item]
+        cors: Headers = [(b"access-control-allow-origin", origin), (b"vary", b"origin")] if origin in self._origins else []
         answer = await self._answer(manifest_hash, given, receive)
         if isinstance(answer, _Early):
             return answer.problem, [(b"connection", b"close"), *cors]
@@ -64,7 +64,8 @@ class Upload:
             return _Early(problems.UNKNOWN_ROUND)
         size = BYTES + (self._admission.proof_bytes if self._admission is not None and media == ADMITTED else 0)
         try:
-            body = await asyncio.wait_for(_read(receive, size * MOST_REPORTS_AT_ONCE), BODY_SECONDS)
+            async with asyncio.timeout(BODY_SECONDS):
+                body = await _read(receive, size * MOST_REPORTS_AT_ONCE)
         except TimeoutError:
             return _Early(problems.SLOW)
         if isinstance(body, _Early):
