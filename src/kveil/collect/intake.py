@@ -104,18 +104,18 @@ class Intake:
         terms = self.terms(manifest_hash)
         if terms is None:
             return [Status.UNKNOWN] * len(reports)
-        rows = [read_row(report, terms.values) for report in reports]
+        rows = [read_report(report, terms.values) for report in reports]
         return statuses(rows, self.storage.insert(manifest_hash, [row for row in rows if row is not None]))
 
 
-def read_row(report: bytes, values: tuple[int, ...]) -> Row | None:
+def read_report(report: bytes, values: tuple[int, ...]) -> Row | None:
     """What is stored of a report; None if it is none of a round whose queries have so many values."""
     if not isinstance(report, bytes) or len(report) != BYTES:
         return None
     return _checked(LAYOUT.unpack(report), values)
 
 
-def read_rows(body: bytes, values: tuple[int, ...]) -> list[Row | None]:
+def read_reports(body: bytes, values: tuple[int, ...]) -> list[Row | None]:
     """The same for whole reports, one after another."""
     return [_checked(fields, values) for fields in LAYOUT.iter_unpack(body)]
 

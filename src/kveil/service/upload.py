@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from kveil import canonical
-from kveil.collect.intake import Intake, RoundTerms, Status, read_rows
+from kveil.collect.intake import Intake, RoundTerms, Status, read_reports
 from kveil.collect.report import BYTES
 from kveil.collect.storage import Proofs, Row
 from kveil.errors import StorageUnavailable
@@ -75,7 +75,7 @@ class Upload:
         reports, proofs = self._split(body, size, headers, terms.campaign)
         if self._admission is not None and proofs is None:
             return problems.ADMISSION
-        return await self._stored(terms, read_rows(reports, terms.values), reports, proofs)
+        return await self._stored(terms, read_reports(reports, terms.values), reports, proofs)
 
     def _split(self, body: bytes, size: int, headers: Mapping[bytes, bytes], campaign: str) -> tuple[bytes, Proofs | None]:
         """Reports and what admits them: each beside its proof, or one report whose proof is in the header."""
