@@ -90,15 +90,29 @@ def at_once(*works):
 def test_two_writers_with_the_same_ids_in_opposite_orders_do_not_deadlock(place):
     collector, signed, _ = opened(place)
     other = make_collector(place)
-    batches = [reports(400) for _ in range(12)]
+    batches, together = [reports(3000) for _ in range(8)], threading.Barrier(2, timeout=60)
 
     def send(by, order):
         for batch in batches:
+            together.wait()
             assert {status.is_stored for status in by.submit_many(signed.hash, batch[::order])} == {True}
 
     assert at_once(lambda: send(collector, 1), lambda: send(other, -1)) == []
-    assert collector._storage.count(1) == 12 * 400
+    assert collector._storage.count(1) == 8 * 3000
     other.dispose()
+    collector.dispose()
+
+
+def test_rows_are_locked_in_the_order_of_their_ids_whichever_way_they_go_in(postgresql):
+    """What rules a ring of waiting writers out: PostgreSQL keeps the places in which one statement put its rows."""
+    collector, signed, _ = opened(postgresql.database())
+    placed = "SELECT report_id FROM report ORDER BY ctid"
+    first = reports(50)
+    collector.submit_many(signed.hash, first)
+    assert [bytes(one) for (one,) in asked(collector._storage, placed)] == sorted(report[4:20] for report in first)
+    second = reports(50)
+    collector.submit_many(signed.hash, [*second, first[0]])  # one is known, so the others go in the careful way
+    assert [bytes(one) for (one,) in asked(collector._storage, placed)][-50:] == sorted(report[4:20] for report in second)
     collector.dispose()
 
 

@@ -1,16 +1,22 @@
 """The endpoints, as a client meets them: statuses, bytes, headers; and that an answer of 200 means the disk."""
 
+import asyncio
 import hashlib
 import json
+import subprocess
+import sys
 from datetime import UTC, datetime
 
 import pytest
 from serving import KEY, PLAIN, opened, problem, reports, serving, stored
+from starlette.requests import Request
 
 from kveil.collect.collector import Collector
 from kveil.collect.manifest import Signed, verified
 from kveil.collect.notice import EndNotice
 from kveil.collect.report import Report
+from kveil.service import files
+from kveil.service.admission import digest, new_code
 
 pytestmark = pytest.mark.journey
 
@@ -164,8 +170,6 @@ def test_an_end_is_told_and_verified_by_whoever_pins_the_key(tmp_path):
 
 
 def test_codes_admit_one_report_each(place):
-    from kveil.service.admission import digest, new_code
-
     campaign, manifest = opened(place)
     codes = [new_code() for _ in range(3)]
     with Collector(place) as collector:
@@ -252,29 +256,33 @@ def test_a_stop_in_the_middle_finishes_what_it_took(tmp_path):
 
 
 def test_headers_of_the_page_let_nothing_else_in(tmp_path, monkeypatch):
-    from starlette.applications import Starlette
-    from starlette.routing import Route
-    from starlette.testclient import TestClient
-
-    from kveil.service import files
-
     (tmp_path / "modules").mkdir()
     (tmp_path / "index.html").write_text("<p>hello</p>")
     (tmp_path / "modules" / "wire.js").write_text("export {}")
     monkeypatch.setattr(files, "FOLDER", tmp_path)
     made = files.Files(has_marker=False)
-    app = Starlette(
-        routes=[Route("/", made.index), Route("/client/marker", made.marker), Route("/client/{path:path}", made.client)]
-    )
-    with TestClient(app) as client:
-        page = client.get("/")
-        assert page.headers["content-type"] == "text/html; charset=utf-8"
-        assert page.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
-        assert page.headers["referrer-policy"] == "no-referrer"
-        assert client.get("/client/modules/wire.js").headers["content-type"].startswith("text/javascript")
-        assert client.get("/", headers={"if-none-match": page.headers["etag"]}).status_code == 304
-        assert client.get("/client/none.js").status_code == 404
-        assert "set-cookie" not in client.get("/client/marker").headers
+
+    def get(answer, path="", etag=""):
+        scope = {"type": "http", "headers": [(b"if-none-match", etag.encode())], "path_params": {"path": path}}
+        return asyncio.run(answer(Request(scope)))
+
+    page = get(made.index)
+    assert page.body == b"<p>hello</p>"
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert page.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
+    assert page.headers["referrer-policy"] == "no-referrer"
+    assert get(made.client, "modules/wire.js").headers["content-type"].startswith("text/javascript")
+    assert get(made.index, etag=page.headers["etag"]).status_code == 304
+    assert get(made.client, "none.js").status_code == 404
+    assert get(made.client, "../service.py").status_code == 404
+    assert "set-cookie" not in get(made.marker).headers
+
+
+def test_taking_reports_in_loads_no_decoder():
+    """A cold start, since that is the question: decoders would take 100 MB and two seconds of every process."""
+    code = "import sys, kveil.service.server; print(sorted({'numba', 'scipy', 'sklearn'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout == "[]\n"
 
 
 def test_the_media_type_may_be_written_with_a_blank(open_):
