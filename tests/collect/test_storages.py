@@ -118,19 +118,19 @@ def test_rows_are_locked_in_the_order_of_their_ids_whichever_way_they_go_in(post
 
 def test_what_is_acknowledged_while_a_round_closes_is_stored_and_nothing_else(place):
     collector, signed, campaign = opened(place)
-    other, taken = make_collector(place), []
+    other, taken, has_begun = make_collector(place), [], threading.Event()
 
     def send():
         for _ in range(40):
             batch = reports(20)
             statuses = other.submit_many(signed.hash, batch)
             taken.extend(report for report, status in zip(batch, statuses, strict=True) if status is Status.NEW)
+            has_begun.set()
             if Status.CLOSED in statuses:
                 return
 
     def close():
-        while not taken:
-            pass
+        assert has_begun.wait(60)
         collector.close(campaign)
 
     assert at_once(send, close) == []

@@ -7,6 +7,7 @@ import random
 import signal
 import socket
 import tempfile
+import time
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
@@ -108,6 +109,14 @@ def stored(place: Any) -> set[bytes]:
     found = {Report(query, bytes(one), idx).to_bytes() for query, one, idx in rows}
     assert len(found) == len(rows)
     return found
+
+
+def until(claim: Any) -> None:
+    """Wait until it is so; what never comes is a failure and no test that hangs."""
+    gives_up = time.monotonic() + 60
+    while not claim():
+        assert time.monotonic() < gives_up, "it never came"
+        time.sleep(0.001)
 
 
 def problem(told: Any) -> str:

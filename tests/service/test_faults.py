@@ -8,7 +8,7 @@ from contextlib import closing
 from http.client import HTTPConnection, HTTPException
 
 import pytest
-from serving import KEY, PLAIN, opened, problem, reports, serving, stored
+from serving import KEY, PLAIN, opened, problem, reports, serving, stored, until
 
 from kveil.collect.collector import Collector
 
@@ -40,8 +40,7 @@ def killed_while_sending(place, manifest, seconds, kill, senders=4):
         threads = [threading.Thread(target=sending, args=(service, manifest, acknowledged, sent, done)) for _ in range(senders)]
         for thread in threads:
             thread.start()
-        while not acknowledged:
-            time.sleep(0.001)
+        until(lambda: acknowledged)
         time.sleep(seconds)
         kill(service)
         done.set()
@@ -83,8 +82,7 @@ def test_a_postgresql_that_crashes_has_lost_nothing_that_was_acknowledged(postgr
     with serving(place) as service:
         thread = threading.Thread(target=sending, args=(service, manifest, acknowledged, sent, done))
         thread.start()
-        while len(acknowledged) < 20:
-            time.sleep(0.001)
+        until(lambda: len(acknowledged) >= 20)
         postgresql.stop("immediate")
         (late,) = reports(1)
         told = service.send(manifest, late)
@@ -156,7 +154,8 @@ def test_what_waits_beyond_the_limit_is_refused_before_it_is_queued(tmp_path):
         threads = [threading.Thread(target=send, args=(service, i)) for i in range(12)]
         for thread in threads:
             thread.start()
-        while len(told) < 10:  # one is being written and one waits
+        gives_up = time.monotonic() + 20  # one is being written and one waits; without a limit all would wait
+        while len(told) < 10 and time.monotonic() < gives_up:
             time.sleep(0.01)
         other.execute("ROLLBACK")
         for thread in threads:

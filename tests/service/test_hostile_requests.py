@@ -8,7 +8,7 @@ from http.client import HTTPConnection
 
 import psutil
 import pytest
-from serving import opened, problem, reports, serving, stored
+from serving import opened, problem, reports, serving, stored, until
 
 pytestmark = pytest.mark.journey
 
@@ -132,9 +132,7 @@ def test_more_connections_than_allowed_are_refused(tmp_path):
         assert service.request("GET", "/health")[0] == 503
         for connection in idle:
             connection.close()
-        deadline = time.monotonic() + 30
-        while service.request("GET", "/health")[0] != 200:
-            assert time.monotonic() < deadline
+        until(lambda: service.request("GET", "/health")[0] == 200)
 
 
 def test_requests_one_after_another_on_one_connection_are_each_limited_anew(service):
