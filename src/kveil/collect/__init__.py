@@ -33,8 +33,8 @@ _HOMES = {
 }
 
 __all__ = [
-    "Campaign", "Collector", "EndNotice", "LedgerFile", "LocalClient", "Refusal", "Result", "Rotation", "Signed", "SigningKey", "Status",
-    "plan",
+    "Campaign", "Collector", "EndNotice", "LedgerFile", "LocalClient", "Refusal", "Result", "Rotation", "Signed", "SigningKey",
+    "Status", "plan",
 ]  # fmt: skip
 
 
