@@ -16,7 +16,7 @@ from kveil.collect.collector import Collector, Status
 from kveil.collect.manifest import Manifest
 from kveil.collect.report import Report
 from kveil.collect.storage import Proofs, Row, Storage
-from kveil.errors import InvalidValue
+from kveil.errors import InvalidValue, StorageUnavailable
 
 RNG = random.Random(19)  # ids of nobody
 
@@ -184,6 +184,26 @@ def test_sqlite_keeps_no_order_in_its_log_or_pages_after_a_round_closes(tmp_path
     collector.dispose()
 
 
+def test_a_log_that_could_not_be_cut_is_said_and_cut_by_the_next_try(tmp_path, monkeypatch):
+    monkeypatch.setattr("kveil.collect.engine.PATIENCE", 1)
+    path = tmp_path / "collector.db"
+    collector, signed, campaign = opened(path)
+    collector.submit_many(signed.hash, reports(30))
+    log = path.with_name("collector.db-wal")
+    for again in (collector.close, lambda name: collector.next_manifest(name)):
+        with closing(sqlite3.connect(path, isolation_level=None)) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM report").fetchone()
+            with pytest.raises(StorageUnavailable) as told:
+                again(campaign)
+            assert told.value.is_passing
+        assert log.stat().st_size > 0
+        assert collector.state(campaign) == (1, "closed"), "no report comes in, and nothing was published"
+    collector.close(campaign)
+    assert log.stat().st_size == 0
+    collector.dispose()
+
+
 def test_deleting_takes_all_reports_and_leaves_what_was_published(place):
     collector, signed, campaign = opened(place)
     batch = reports(40)
@@ -206,6 +226,9 @@ def test_deleting_takes_all_reports_and_leaves_what_was_published(place):
         assert not any(report[4:20] in place.read_bytes() for report in batch)
     collector.delete(campaign, everything=True)
     assert collector.campaigns() == []
+    if isinstance(place, str):
+        left = asked(collector._storage, "SELECT relname FROM pg_class WHERE relname ~ '^(report|spent)_[0-9]' AND relkind = 'r'")
+        assert left == [], "no empty table is left behind"
     collector.dispose()
 
 

@@ -119,6 +119,8 @@ class Collector:
         nothing is decoded, nobody is asked again, and `state` says "ended: too few reports" (see `end`).
         """
         last = self._rounds(campaign)[-1]
+        if last.state == "closed":
+            self._storage.tidy()  # whoever closed it may have been stopped before this
         if last.state != "open":
             return
         manifest = _manifest(last)
@@ -210,6 +212,7 @@ class Collector:
         dates = (first, first + timedelta(days=30) if not_after is None and isinstance(first, date) else not_after)
         if done.number < manifest.header.n_rounds:  # after the last round nobody is asked again
             self._check_dates(*dates)
+        self._storage.tidy()  # as in `close`: nothing is published while the order of reports can still be read
         answers = StoredAnswers(self._storage, done, manifest, self._chunk)
         asked = Round(done.number, manifest.queries, json.loads(done.notes))
         following = protocol_of(manifest.header).next(asked, answers, bytes.fromhex(manifest.hash))

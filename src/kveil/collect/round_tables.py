@@ -46,12 +46,16 @@ def rewrite(db: Connection, table: str, number: int) -> None:
     db.exec_driver_sql(f"ALTER TABLE {name} DROP CONSTRAINT {name}_only")
 
 
-def empty(db: Connection, table: str, number: int) -> bool:
-    """Drop what is in it; False where rows are to be deleted instead."""
+def drop(db: Connection, table: str, number: int) -> None:
     if _has_parts(db):
         db.exec_driver_sql(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
         db.exec_driver_sql(f"DROP TABLE IF EXISTS {name_of(table, number)}")
-        make(db, table, number)
+
+
+def empty(db: Connection, table: str, number: int) -> bool:
+    """Drop what is in it; False where rows are to be deleted instead."""
+    drop(db, table, number)
+    make(db, table, number)
     return _has_parts(db)
 
 

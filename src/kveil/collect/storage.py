@@ -246,11 +246,16 @@ class Storage:
         return True
 
     def tidy(self) -> None:
-        """SQLite keeps the order of recent commits in its log, and of rows inside a page: write both anew."""
+        """SQLite keeps the order of recent commits in its log, and of rows inside a page: write both anew.
+
+        `StorageUnavailable` if somebody reads all the while, so that the log could not be cut: try it again.
+        """
         if self.is_sqlite:
             with self._alone() as db:
                 db.exec_driver_sql("VACUUM")
-                db.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+                is_blocked = db.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
+            if is_blocked:
+                raise engine.unavailable(is_passing=True)
 
     def end(self, campaign: str, reason: str, day: date, notice: bytes | None) -> int:
         """Nothing is decoded any more, and reports are deleted; their number. Ended before: only a missing notice is added."""
@@ -289,6 +294,10 @@ class Storage:
         all_ = self._tables
         with self._writing() as db:
             ids = self._ids_of(db, campaign)
+            for number in ids:
+                round_tables.drop(db, "report", number)
+            for number in db.execute(self._select("campaign", "id", hash=campaign)).scalars().all():
+                round_tables.drop(db, "spent", number)
             db.execute(all_.result.delete().where(all_.result.c.round_id.in_(ids)))
             db.execute(all_.round.delete().where(all_.round.c.campaign == campaign))
             db.execute(all_.campaign.delete().where(all_.campaign.c.hash == campaign))
