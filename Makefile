@@ -68,7 +68,7 @@ docs: $(STAMP)  ## run every example and every line of code in README and docs
 	$(BIN)/python -m pytest tests/docs $(ARGS)
 
 lock:  ## refresh the lock files with uv; no index host is written
-	uv pip compile $(LOCK) --extra dask --extra report --extra service --group dev pyproject.toml -o requirements/dev.txt
+	uv pip compile $(LOCK) --extra dask --extra report --extra service --extra postgres --group dev pyproject.toml -o requirements/dev.txt
 	uv pip compile $(LOCK) --extra all --group test --group build pyproject.toml -o requirements/all.txt
 	uv pip compile $(LOCK) --group peers pyproject.toml -o requirements/peers.txt
 

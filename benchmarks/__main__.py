@@ -2,6 +2,7 @@
 
 `python -m benchmarks judge [table ...]`: the tables of `benchmarks.judge`, or those named; `public [set ...]`, `sparse_cost
 [table ...]`, `tags [preset ...]` and `text [name ...]` likewise.
+`python -m benchmarks collector [--quick] [storage ...]` and `collector_faults --kills n`: the service under load, and killed.
 `python -m benchmarks utility [option ...]`: what privacy costs, beside other methods and libraries; `--help` lists the options.
 """
 
@@ -11,9 +12,12 @@ from importlib import import_module
 ALL = (
     "import_time", "tiny_fits", "samplers", "selection", "lloyd_speed", "tree_speed", "hst_speed", "pmed", "kmedian_speed",
     "seattle", "stream", "federation", "hostile_messages", "parquet_memory", "utility", "relative_steps", "null",
-    "kmedian_utility", "candidate_claims", "local", "collect", "public", "tags", "text", "sparse_memory", "sparse_cost", "judge",
+    "kmedian_utility", "candidate_claims", "local", "collect", "collector", "public", "tags", "text", "sparse_memory",
+    "sparse_cost", "judge",
 )  # fmt: skip
-WITH_ARGUMENTS = ("judge", "public", "sparse_cost", "sparse_memory", "tags", "text", "utility")
+WITH_ARGUMENTS = (
+    "collector", "collector_faults", "judge", "public", "sparse_cost", "sparse_memory", "tags", "text", "utility",
+)  # fmt: skip
 USUAL = {"utility": ("--barred",)}  # among others: the whole table takes hours
 
 

@@ -52,3 +52,21 @@ def blobs():
     rng = np.random.default_rng(7)
     places = np.array([[-3.0, -3.0], [0.0, 3.0], [3.5, -1.0]])
     return np.repeat(places, 1000, axis=0) + 0.4 * rng.standard_normal((3000, 2))
+
+
+@pytest.fixture(scope="session")
+def postgresql():
+    """A PostgreSQL server of this session's own."""
+    import postgres
+
+    if missing := postgres.why_not():
+        pytest.skip(missing)
+    server = postgres.Server()
+    yield server
+    server.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request, tmp_path):
+    """An empty storage of either kind: a path, or a URL."""
+    return tmp_path / "collector.db" if request.param == "sqlite" else request.getfixturevalue("postgresql").database()

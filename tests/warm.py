@@ -25,8 +25,8 @@ SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload([
     "kveil.cli.main", "kveil.cli.fit", "kveil.cli.federate", "kveil.models.private_kmeans", "kveil.models.private_kmedian",
     "kveil.models.stream_kmeans", "kveil.models.local_kmeans", "kveil.models.federated_kmeans", "pandas",
-    "numba.typed", "numba.np.linalg", "numba.core.typing.cffi_utils", "distributed", "dask.array", "dask.dataframe",
-    "pydantic.type_adapter", "warm_up",
+    "kveil.service.server", "kveil.collect.collector", "numba.typed", "numba.np.linalg", "numba.core.typing.cffi_utils",
+    "distributed", "dask.array", "dask.dataframe", "pydantic.type_adapter", "warm_up",
 ])  # fmt: skip
 
 

@@ -65,9 +65,16 @@ class FederationError(KveilError):
 
 
 class StorageUnavailable(KveilError):
-    """A collector's storage is locked, full or out of reach. This step was undone: try it again. A service answers 503."""
+    """A collector's storage is locked, full or out of reach. This step was undone: try it again. A service answers 503.
+
+    is_passing: a lock, a conflict or a lost connection, so that trying again at once may help; not a full disk.
+    """
 
     status = 503
+
+    def __init__(self, message: str = "", *, is_passing: bool = False) -> None:
+        super().__init__(message)
+        self.is_passing = is_passing
 
 
 class MissingExtra(KveilError, ImportError):

@@ -31,7 +31,7 @@ def a_report(place=0, query=0, index=0):
 def stored(collector):
     """Everything that was taken in."""
     with collector._storage._reading() as db:
-        return db.exec_driver_sql("SELECT round_id, report_id, query, idx, ingested_day FROM report ORDER BY 1, 2").all()
+        return db.exec_driver_sql("SELECT round_id, report_id, query, idx FROM report ORDER BY 1, 2").all()
 
 
 def test_a_report_is_stored_once_however_often_it_comes(collector, signed):
@@ -40,7 +40,7 @@ def test_a_report_is_stored_once_however_often_it_comes(collector, signed):
     assert collector.submit(signed.hash, report) is Status.SAME
     before = stored(collector)
     assert collector.submit(signed.hash, a_report(1, index=1)) is Status.DIFFERENT
-    assert stored(collector) == before == [(1, bytes(15) + b"\1", 0, 0, "2030-01-05")]
+    assert stored(collector) == before == [(1, bytes(15) + b"\1", 0, 0)]
     assert Status.NEW.is_stored
     assert Status.SAME.is_stored
     assert not any(status.is_stored for status in Status if status.value >= 400)
@@ -228,7 +228,10 @@ def test_a_round_that_missed_its_reports_ends_the_campaign_once_its_days_are_ove
             assert "17" not in str(told.value), "how many there were stays inside"
         assert collector.manifests(campaign) == [first], "no device is asked again"
         assert collector.submit(first.hash, a_report(99)) is Status.CLOSED
-        assert collector.submit(first.hash, a_report(1)) is Status.SAME
+        assert collector.submit(first.hash, a_report(1)) is Status.CLOSED, "it was deleted: nothing will be decoded"
+        assert stored(collector) == []
+        told = collector.end_notice(campaign).verified(KEY.public)
+        assert told == {"campaign": campaign, "date": "2030-02-01", "reason": "few reports", "round": 1, "schema": "kveil.end/1"}
         assert make_device(clock=lambda: now[0]).answer([first], Unread()).why == "not now"
 
 
@@ -245,7 +248,7 @@ def test_a_round_with_enough_reports_is_closed_after_its_days_as_before_them(tmp
 
 
 def test_a_locked_storage_is_said_in_words_and_what_is_sent_again_is_stored_once(tmp_path, monkeypatch):
-    monkeypatch.setattr("kveil.collect.storage.PATIENCE", 1)
+    monkeypatch.setattr("kveil.collect.engine.PATIENCE", 1)
     with make_collector(tmp_path / "collector.db") as collector:
         signed = collector.open(make_campaign(), *OPEN)
         (campaign,) = collector.campaigns()
@@ -622,7 +625,7 @@ def test_a_place_that_is_no_storage_is_refused(tmp_path):
             Collector(place)
     with sqlite3.connect(tmp_path / "future.db") as db:
         db.execute("CREATE TABLE collector(version INTEGER PRIMARY KEY)")
-        db.execute("INSERT INTO collector VALUES (2)")
+        db.execute("INSERT INTO collector VALUES (3)")
     with pytest.raises(InvalidValue, match="another version"):
         Collector(tmp_path / "future.db")
 

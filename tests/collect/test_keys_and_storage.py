@@ -1,14 +1,10 @@
-"""Keys on disk; and what can be said of PostgreSQL without one: its statements are those that the storage relies on."""
+"""Keys on disk."""
 
 import os
 
 import pytest
-import sqlalchemy
 from campaigns import KEY
-from sqlalchemy.dialects import postgresql
-from sqlalchemy.schema import CreateTable
 
-from kveil.collect.storage import _tables
 from kveil.errors import InvalidValue
 from kveil.signing import SigningKey, is_signed
 
@@ -37,16 +33,3 @@ def test_a_file_that_holds_no_key_is_refused(tmp_path, text):
     for secret in (b"", bytes(31), "x" * 32, None):
         with pytest.raises(InvalidValue, match="32 secret bytes"):
             SigningKey(secret)
-
-
-def test_statements_for_postgresql_have_binary_ids_locks_and_conflicts():
-    """Compiled, not run: there is no server here."""
-    tables, dialect = _tables(sqlalchemy), postgresql.dialect()
-    made = str(CreateTable(tables.report).compile(dialect=dialect))
-    assert "report_id BYTEA NOT NULL" in made
-    assert "PRIMARY KEY (round_id, report_id)" in made
-    insert = postgresql.insert(tables.report).on_conflict_do_nothing()
-    assert "ON CONFLICT DO NOTHING" in str(insert.compile(dialect=dialect))
-    state = sqlalchemy.select(tables.round.c.state)
-    assert "FOR SHARE" in str(state.with_for_update(read=True).compile(dialect=dialect))
-    assert "FOR UPDATE" in str(state.with_for_update().compile(dialect=dialect))

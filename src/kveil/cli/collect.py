@@ -1,4 +1,4 @@
-"""`kveil collect`: what to expect of a campaign in which nobody is trusted, and a rehearsal of one."""
+"""`kveil collect`: what to expect of a campaign in which nobody is trusted, a rehearsal of one, and the real one."""
 
 from __future__ import annotations
 
@@ -10,10 +10,23 @@ from typing import Annotated, Any
 
 import typer
 
+from kveil.cli import answer, campaigns, collect_demo, collect_keys, serve
 from kveil.cli._options import bar_on_terminals, parse_labels, parse_numbers
 from kveil.errors import BoundsRequired, InvalidValue
 
 app = typer.Typer(no_args_is_help=True)
+app.add_typer(collect_keys.app, name="keys", help="The key that devices pin, and the one that follows it.")
+app.command("init")(campaigns.init)
+app.command("serve")(serve.serve)
+app.command("status")(campaigns.status)
+app.command("close")(campaigns.close)
+app.command("next")(campaigns.following)
+app.command("result")(campaigns.result)
+app.command("end")(campaigns.end)
+app.command("delete")(campaigns.delete)
+app.command("codes")(campaigns.codes)
+app.command("answer")(answer.answer)
+app.command("demo")(collect_demo.demo)
 
 MOST_DEVICES, MADE_UP = 100_000, 2000  # a rehearsal takes milliseconds for each
 

@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     from kveil.collect.keys import Rotation
     from kveil.collect.ledger_file import LedgerFile
     from kveil.collect.manifest import Signed
+    from kveil.collect.notice import EndNotice
     from kveil.signing import SigningKey
 
 _HOMES = {
     "Campaign": "campaign",
     "Collector": "collector",
+    "EndNotice": "notice",
     "LedgerFile": "ledger_file",
     "LocalClient": "client",
     "Refusal": "client",
@@ -31,8 +33,8 @@ _HOMES = {
 }
 
 __all__ = [
-    "Campaign", "Collector", "LedgerFile", "LocalClient", "Refusal", "Result", "Rotation", "Signed", "SigningKey", "Status",
-    "plan",
+    "Campaign", "Collector", "EndNotice", "LedgerFile", "LocalClient", "Refusal", "Result", "Rotation", "Signed", "SigningKey",
+    "Status", "plan",
 ]  # fmt: skip
 
 

@@ -142,6 +142,7 @@ class Result:
 
     counts, count_sd: people of each centre, and its standard deviation. sd: of a coordinate of each centre. None: not known.
     reports: of each query, a list a round. epsilon: what devices enforced, ln(a/b). padded: centres that are mere filling.
+    forgery: what reports that nobody's point stands behind could have moved, in words.
     """
 
     campaign: str
@@ -156,6 +157,7 @@ class Result:
     padded: int
     warnings: tuple[str, ...]
     guarantee: Guarantee
+    forgery: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Centres and their people, warnings, and the guarantee."""
@@ -163,7 +165,8 @@ class Result:
         spread = "" if self.counts is None else " people" if self.count_sd is None else f" +- {self.count_sd:.0f} people"
         places = ("  ".join(f"{x: .4g}" for x in center) for center in self.centers)
         rows = [f"  {place}{about}{spread}" for place, about in zip(places, people, strict=True)]
-        return "\n".join([*rows, *(f"warning: {text}" for text in self.warnings), "", str(self.guarantee)])
+        told = [*(f"warning: {text}" for text in self.warnings), *(f"forgery: {text}" for text in self.forgery)]
+        return "\n".join([*rows, *told, "", str(self.guarantee)])
 
     def to_json(self) -> str:
         """The same text for the same result."""
@@ -183,6 +186,7 @@ class Result:
     def _read(cls, data: Any) -> Self:
         arrays = {name: None if data[name] is None else np.array(data[name]) for name in ("centers", "counts", "sd")}
         lists = {name: tuple(data[name]) for name in ("manifests", "warnings")}
+        lists["forgery"] = tuple(data.get("forgery", ()))  # earlier versions did not state it
         lists |= {"reports": tuple(map(tuple, data["reports"]))}
         return cls(**{**data, **arrays, **lists, "guarantee": Guarantee.from_json(json.dumps(data["guarantee"]))})
 

@@ -10,9 +10,8 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
-from enum import Enum
 from math import isfinite, log, sqrt
-from typing import Any, Final, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
@@ -20,34 +19,22 @@ from kveil import canonical
 from kveil.collect import protocols
 from kveil.collect.campaign import Campaign, Result, cautions_of, promise, protocol_of
 from kveil.collect.decode import CHUNK, StoredAnswers
+from kveil.collect.intake import MOST_AT_ONCE, Intake, RoundTerms, Status
 from kveil.collect.manifest import COHORTS, FIRST, MOST_DAYS_AHEAD, Header, Manifest, Signed
+from kveil.collect.notice import EndNotice, Reason
+from kveil.collect.poisoning import forged_words
 from kveil.collect.queries import Outcome, Round
-from kveil.collect.report import Report
-from kveil.collect.storage import Row, Storage, StoredRound
+from kveil.collect.storage import Storage, StoredRound
 from kveil.errors import InvalidType, InvalidValue
 from kveil.kernel.loss import response_weights
 from kveil.signing import SigningKey
 
-MOST_AT_ONCE = 10_000
-TOO_FEW: Final = "ended: too few reports"  # in the place of a result: nothing was decoded, and no round follows
+__all__ = ["MOST_AT_ONCE", "Collector", "State", "Status"]
 
-
-class Status(Enum):
-    """What became of a report; the number is the HTTP status that says so."""
-
-    NEW = 201  # stored, durably
-    SAME = 200  # these very bytes were here already
-    UNKNOWN = 404  # no such round
-    DIFFERENT = 409  # another report of the campaign has this id: it was altered, or belongs to another round
-    CLOSED = 410  # too late: not stored, and what the device has spent stays spent
-    MALFORMED = 422  # no report of this round: length, version, flags, query or index
-
-    @property
-    def is_stored(self) -> bool:
-        return self in (Status.NEW, Status.SAME)
-
-
-State = Literal["open", "closed", "done", "ended: too few reports"]
+State = Literal["open", "closed", "done", "ended: too few reports", "ended: withdrawn", "ended: fault"]
+STATES: dict[Reason, State] = {
+    "few reports": "ended: too few reports", "withdrawn": "ended: withdrawn", "fault": "ended: fault",
+}  # fmt: skip
 
 
 class Collector:
@@ -73,7 +60,7 @@ class Collector:
         if key is not None and not isinstance(key, SigningKey):
             raise InvalidType("key must be a SigningKey, the secret half: SigningKey.load(path). Devices have the public one.")
         self._storage, self._key, self._chunk, self._clock = Storage(place), key, chunk, clock
-        self._asked: dict[str, tuple[int, tuple[int, ...]]] = {}  # rounds never change: their id, and M of each query
+        self._intake = Intake(self._storage)
 
     def open(self, campaign: Campaign, not_before: date, not_after: date) -> Signed:
         """Publish the first round of a new campaign, for answers on the days `not_before` to `not_after`: its signed manifest."""
@@ -115,43 +102,95 @@ class Collector:
 
     def submit_many(self, manifest_hash: str, reports: Sequence[bytes]) -> list[Status]:
         """Take in at most 10 000 reports of one round in one transaction, with a status for each."""
-        if len(reports) > MOST_AT_ONCE:
-            raise InvalidValue(f"at most {MOST_AT_ONCE} reports are taken in at once. None of these was stored.")
-        asked = self._round(manifest_hash)
-        if asked is None:
-            return [Status.UNKNOWN] * len(reports)
-        rows = [_read(report, *asked) for report in reports]
-        before, after = self._storage.insert(asked[0], [row for row in rows if row is not None], self._today())
-        seen: set[bytes] = set(before)
-        statuses = []
-        for row in rows:
-            statuses.append(_status(row, seen, after))
-            seen |= set() if row is None else {row.report_id}
-        return statuses
+        return self._intake.submit_many(manifest_hash, reports)
 
     def state(self, campaign: str) -> tuple[int, State]:
         """The last round, and whether it takes reports, waits for `next_manifest`, or was the end: with a result, or without."""
         last = self._rounds(campaign)[-1]
         if last.state in ("open", "closed"):
             return last.number, "open" if last.state == "open" else "closed"
-        return last.number, TOO_FEW if self._storage.result(campaign) == TOO_FEW else "done"
+        reason = self._end_reason(campaign)
+        return last.number, "done" if reason is None else STATES[reason]
 
     def close(self, campaign: str) -> None:
         """End the round that is open: no report comes in any more. Closing twice is closing once.
 
         A round with fewer reports than `min_reports` stays open until its days are over. Closed after them it ends the campaign:
-        nothing is decoded, nobody is asked again, and `state` says "ended: too few reports".
+        nothing is decoded, nobody is asked again, and `state` says "ended: too few reports" (see `end`).
         """
         last = self._rounds(campaign)[-1]
+        if last.state == "closed":
+            self._storage.tidy()  # whoever closed it may have been stopped before this
         if last.state != "open":
             return
         manifest = _manifest(last)
-        is_over = self._today() > manifest.not_after
-        if not self._storage.close(last.id, manifest.min_reports, TOO_FEW if is_over else None):
+        if self._storage.close(last.id, manifest.min_reports):
+            return
+        if self._today() <= manifest.not_after:
             raise InvalidValue(
                 "the round has fewer reports than its manifest promises to wait for (min_reports). Leave it open until its last "
                 f"day, {manifest.not_after}; closed after that with too few, it ends the campaign without a result."
             )
+        self.end(campaign, "few reports")
+
+    def end(self, campaign: str, reason: Reason) -> int:
+        """End a campaign that is under way without a result; how many reports were deleted.
+
+        Nothing is decoded and nobody is asked again. With the campaign's key a signed notice says so to devices (`end_notice`);
+        without it the campaign ends all the same, and whoever has the key may call this again to sign. What devices have spent
+        stays spent: their reports were sent.
+        """
+        if reason not in get_args(Reason):
+            raise InvalidValue(f"reason must be one of {', '.join(map(repr, get_args(Reason)))}.")
+        last = self._rounds(campaign)[-1]
+        ended = self._end_reason(campaign)
+        if last.state == "decoded" and ended is None:
+            raise InvalidValue("this campaign has a result, so it is over already. `delete` removes its reports.")
+        if ended not in (None, reason):
+            raise InvalidValue(f"this campaign has ended already, with the reason {ended!r}.")
+        notice = None
+        if self._key is not None:
+            if self._key.public != _manifest(last).header.key:
+                raise InvalidValue("a notice is signed by the campaign's own key. Use that key, or none.")
+            notice = EndNotice.make(self._key, campaign, last.number, reason, self._today()).to_bytes()
+        return self._storage.end(campaign, reason, self._today(), notice)
+
+    def end_notice(self, campaign: str) -> EndNotice | None:
+        """What was signed about a campaign that ended without a result; None if there is nothing."""
+        self._rounds(campaign)
+        stored = self._storage.campaign(campaign)
+        return None if stored is None or stored.end_notice is None else EndNotice.from_bytes(stored.end_notice)
+
+    def delete(self, campaign: str, *, everything: bool = False) -> None:
+        """Delete the reports of a campaign that is over; with `everything`, its manifests and its result, too.
+
+        Deleted from the storage: logs, archives, replicas and backups of a database are the operator's.
+        """
+        if self._rounds(campaign)[-1].state != "decoded":
+            raise InvalidValue("this campaign is under way: its reports are needed. End it first, or wait for its result.")
+        if everything:
+            self._storage.forget(campaign)
+        else:
+            self._storage.delete_reports(campaign)
+
+    def last_round(self, campaign: str) -> tuple[RoundTerms, int]:
+        """The terms of the last round, and how many reports it has; for its operator."""
+        last = self._rounds(campaign)[-1]
+        return RoundTerms.of(last), self._storage.count(last.id) if last.reports is None else last.reports
+
+    def epsilon(self, campaign: str) -> str:
+        """What one person's report may give away over the campaign, as its header states it."""
+        return RoundTerms.of(self._rounds(campaign)[-1]).epsilon
+
+    def add_codes(self, campaign: str, digests: Sequence[bytes]) -> None:
+        """Keep digests of one-time codes, each of which admits one report where a service asks for codes."""
+        self._rounds(campaign)
+        self._storage.add_codes(campaign, digests)
+
+    def ended_day(self, campaign: str) -> date | None:
+        """The day on which it had a result, or ended without one."""
+        stored = self._storage.campaign(campaign) if canonical.is_digest(campaign) else None
+        return None if stored is None else stored.ended_day
 
     def next_manifest(self, campaign: str, not_before: date | None = None, not_after: date | None = None) -> Signed | None:
         """Decode the closed round and publish the next one, from today on for 30 days if not said otherwise; None at the end.
@@ -167,27 +206,28 @@ class Collector:
                 "they final."
             )
         if done.state == "decoded":
-            self._check_outcome(self._storage.result(campaign))
+            self._check_outcome(campaign)
             return None
         first = self._today() if not_before is None else not_before
         dates = (first, first + timedelta(days=30) if not_after is None and isinstance(first, date) else not_after)
         if done.number < manifest.header.n_rounds:  # after the last round nobody is asked again
             self._check_dates(*dates)
+        self._storage.tidy()  # as in `close`: nothing is published while the order of reports can still be read
         answers = StoredAnswers(self._storage, done, manifest, self._chunk)
         asked = Round(done.number, manifest.queries, json.loads(done.notes))
         following = protocol_of(manifest.header).next(asked, answers, bytes.fromhex(manifest.hash))
         if isinstance(following, Outcome):
-            self._storage.add_result(done.id, self._result(manifest.header, rounds, following).to_json())
+            self._storage.add_result(done.id, self._result(manifest.header, rounds, following).to_json(), self._today())
             return None
         terms = (manifest.header, following.number, manifest.hash, *dates, manifest.min_reports, following.queries)
         return self._publish(done.id, following, Manifest(*terms))
 
     def result(self, campaign: str) -> Result:
         """What the campaign found, once `next_manifest` has said that no round follows."""
+        self._rounds(campaign)  # says so if there is no such campaign
+        self._check_outcome(campaign)
         text = self._storage.result(campaign)
-        self._check_outcome(text)
         if text is None:
-            self._rounds(campaign)  # says so if there is no such campaign
             raise InvalidValue("this campaign has no result yet: close each round, and ask for the next until there is none.")
         return Result.from_json(text)
 
@@ -211,13 +251,6 @@ class Collector:
         """A stranger says which round; what is no hash is not looked for."""
         return self._storage.round(manifest_hash) if canonical.is_digest(manifest_hash) else None
 
-    def _round(self, manifest_hash: str) -> tuple[int, tuple[int, ...]] | None:
-        """Id of a round, and how many values each of its queries has."""
-        known = self._asked.get(manifest_hash) if isinstance(manifest_hash, str) else None
-        if known is None and (found := self._stored(manifest_hash)) is not None:
-            known = self._asked[manifest_hash] = found.id, tuple(query.M for query in _manifest(found).queries)
-        return known
-
     def _publish(self, done: int | None, asked: Round, manifest: Manifest) -> Signed:
         """Sign and store; `done` is the round before. What devices would refuse is not published."""
         signed = manifest.signed(self._signing_key())
@@ -238,11 +271,17 @@ class Collector:
                 f"a round until {last} ends more than {MOST_DAYS_AHEAD} days ahead, and devices refuse it. Pass an earlier day."
             )
 
-    def _check_outcome(self, text: str | None) -> None:
-        if text == TOO_FEW:
+    def _end_reason(self, campaign: str) -> Reason | None:
+        stored = self._storage.campaign(campaign)
+        return None if stored is None else stored.end_reason  # type: ignore[return-value]
+
+    def _check_outcome(self, campaign: str) -> None:
+        reason = self._end_reason(campaign)
+        if reason is not None:
+            why = "(min_reports of its manifest). " if reason == "few reports" else ""
             raise InvalidValue(
-                "this campaign has ended: too few reports (min_reports of its manifest). Nothing was decoded, no round follows, "
-                "and what devices have spent stays spent. Open a new campaign, for fewer people or for longer."
+                f"this campaign has {STATES[reason]} {why}".rstrip(" .") + ". Nothing was decoded, no round follows, and what "
+                "devices have spent stays spent. Open a new campaign, for fewer people or for longer."
             )
 
     def _today(self) -> date:
@@ -276,6 +315,7 @@ class Collector:
             padded=outcome.padded,
             warnings=(*outcome.notes, *_few(header, reports), *_warnings(manifests[-1], outcome)),
             guarantee=promise(header, reports),
+            forgery=forged_words(manifests, reports, is_admitted=self._storage.admitted(header.campaign) >= sum(reports) > 0),
         )
 
 
@@ -304,23 +344,3 @@ def _warnings(last: Manifest, outcome: Outcome) -> list[str]:
 
 def _manifest(stored: StoredRound) -> Manifest:
     return Manifest.from_bytes(Signed.from_bytes(stored.signed).body)
-
-
-def _read(report: bytes, round_id: int, values: tuple[int, ...]) -> Row | None:
-    """What is stored of a report; None if it is none of a round whose queries have so many values."""
-    try:
-        read = Report.from_bytes(report)
-    except InvalidValue:
-        return None
-    fits = read.query < len(values) and read.index < values[read.query]
-    return Row(round_id, read.report_id, read.query, read.index) if fits else None
-
-
-def _status(row: Row | None, seen: set[bytes], stored: dict[bytes, Row]) -> Status:
-    if row is None:
-        return Status.MALFORMED
-    if row.report_id not in stored:
-        return Status.CLOSED
-    if stored[row.report_id] != row:
-        return Status.DIFFERENT
-    return Status.SAME if row.report_id in seen else Status.NEW

@@ -32,6 +32,21 @@ class Rotation:
         body = canonical.DEVICE.write(stated)
         return cls(body, old.sign(body), new.sign(body))
 
+    def to_bytes(self) -> bytes:
+        """As it is published."""
+        signatures = {"by_new": self.by_new.hex(), "by_old": self.by_old.hex()}
+        return canonical.DEVICE.write({"statement": self.body.decode("ascii"), **signatures})
+
+    @classmethod
+    def from_bytes(cls, text: bytes) -> Self:
+        """Read what `to_bytes` wrote; whether to trust it is for `verified` to say."""
+        data = canonical.DEVICE.read(text)
+        try:
+            return cls(data["statement"].encode("ascii"), bytes.fromhex(data["by_old"]), bytes.fromhex(data["by_new"]))
+        except (TypeError, KeyError, ValueError, AttributeError):
+            wrong = ManifestError("this is no change of keys, or a damaged one.")
+        raise wrong
+
     def verified(self, pinned: str) -> tuple[str, int]:
         """The new key and the serial, if `pinned` is the old one and both have signed."""
         if not is_signed(pinned, self.by_old, self.body):

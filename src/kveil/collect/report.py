@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from kveil.errors import InvalidValue
 
 BYTES, ID_BYTES, VERSION = 22, 16, 1
-_LAYOUT = struct.Struct(f"<BBH{ID_BYTES}sH")
+LAYOUT = struct.Struct(f"<BBH{ID_BYTES}sH")
 _PERSON = b"kveil.local/1"
 
 
@@ -32,14 +32,14 @@ class Report:
     index: int
 
     def to_bytes(self) -> bytes:
-        return _LAYOUT.pack(VERSION, 0, self.query, self.report_id, self.index)
+        return LAYOUT.pack(VERSION, 0, self.query, self.report_id, self.index)
 
     @classmethod
     def from_bytes(cls, message: bytes) -> Self:
         """Read 22 bytes; anything else raises `InvalidValue`."""
         if not isinstance(message, bytes) or len(message) != BYTES:
             raise InvalidValue(f"a report is {BYTES} bytes.")
-        version, flags, query, report_id, index = _LAYOUT.unpack(message)
+        version, flags, query, report_id, index = LAYOUT.unpack(message)
         if version != VERSION:
             raise InvalidValue(f"a report of version {version}; this collector reads version {VERSION}.")
         if flags:

@@ -28,13 +28,13 @@ def text_picture(release: Release, width: int = 64, height: int = 20) -> str:
     """
     if width < 24 or height < 8:
         raise InvalidValue("a picture needs at least 24 columns and 8 lines.")
-    if release.n_features is None:
-        lines = _listed(release, height)
-    elif release.n_features == 1:
-        lines = _on_a_line(scene(release), width)
-    else:
-        lines = _in_the_plane(scene(release), width, height)
+    lines = _listed(release, height) if release.n_features is None else scene_lines(scene(release), width, height)
     return "\n".join(printable(line.rstrip(), width) for line in lines)
+
+
+def scene_lines(view: Scene, width: int = 64, height: int = 20) -> list[str]:
+    """The first two features in a frame, or one on a line."""
+    return _on_a_line(view, width) if len(view.names) == 1 else _in_the_plane(view, width, height)
 
 
 def save_picture(release: Release, path: str | PathLike[str]) -> Path:
@@ -138,7 +138,7 @@ def scene(release: Release) -> Scene:
     """The scene of a release whose centres have coordinates."""
     low, high, ends = _ends(release)
     names = release.features or tuple(f"x{place}" for place in range(release.centers.shape[1]))
-    return Scene(release.centers, low, high, names, _sizes(release.weights), ends)
+    return Scene(release.centers, low, high, names, relative_sizes(release.weights), ends)
 
 
 def _ends(release: Release) -> tuple[Floats, Floats, str]:
@@ -151,7 +151,7 @@ def _ends(release: Release) -> tuple[Floats, Floats, str]:
     return domain.center - domain.half, domain.center + domain.half, "public bounds"
 
 
-def _sizes(weights: Floats | None) -> Floats | None:
+def relative_sizes(weights: Floats | None) -> Floats | None:
     if weights is None:
         return None
     positive = np.maximum(weights, 0.0)

@@ -1,0 +1,170 @@
+"""Group commit: whatever comes in while a commit is under way goes into the next one, and nothing is acknowledged before it.
+
+One thread writes. There is no timer: a lone report is committed at once, and under load commits grow. A group that the storage
+does not take is undone as a whole and none of it is acknowledged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kveil.collect.intake import Intake, RoundTerms, Status, statuses
+from kveil.collect.storage import Proofs, Row, Taken
+from kveil.errors import StorageUnavailable
+from kveil.service.counts import Counts
+from kveil.service.logs import tell
+
+MOST_GROUP = 5_000  # reports of one transaction
+TRIES, PAUSE = 3, 0.05  # of a group whose fault may pass; seconds, with jitter
+COUNT_SECONDS = 10.0  # how long a count of a round's reports is good for
+
+OUTCOMES = {
+    Status.NEW: "stored", Status.SAME: "stored", Status.DIFFERENT: "id_taken", Status.CLOSED: "closed",
+    Status.MALFORMED: "malformed", Status.NOT_ADMITTED: "admission", Status.FULL: "full",
+}  # fmt: skip
+Answer = Sequence[Status] | None | StorageUnavailable  # None: every report is stored
+
+
+@dataclass(slots=True)
+class Waiting:
+    """The reports of one request."""
+
+    terms: RoundTerms
+    rows: list[Row]
+    proofs: Proofs | None
+    future: asyncio.Future[Answer]
+
+
+class GroupCommit:
+    """Takes in reports for one process."""
+
+    def __init__(self, intake: Intake, counts: Counts, *, most_waiting: int, most_times: float) -> None:
+        self._intake, self._counts, self._most_waiting, self._most_times = intake, counts, most_waiting, most_times
+        self._queue: deque[Waiting] = deque()
+        self._n, self._there, self._is_stopping = 0, threading.Condition(), False
+        self._stored: dict[int, tuple[float, int]] = {}  # of a round: when it was counted, and how many there were and came since
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.Thread(target=self._run, name="kveil-writer")
+        self._thread.start()
+
+    @property
+    def waiting(self) -> int:
+        return self._n
+
+    def submit(self, terms: RoundTerms, rows: list[Row], proofs: Proofs | None) -> asyncio.Future[Answer] | None:
+        """A promise that is kept after the commit; None if too many wait already, and then nothing was queued."""
+        if self._is_stopping or (self._n and self._n + len(rows) > self._most_waiting):
+            return None
+        future: asyncio.Future[Answer] = self._loop.create_future()
+        with self._there:
+            self._queue.append(Waiting(terms, rows, proofs, future))
+            self._n += len(rows)
+            self._there.notify()
+        return future
+
+    def stop(self) -> None:
+        """Commit what waits, and end."""
+        with self._there:
+            self._is_stopping = True
+            self._there.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while group := self._next():
+            answers = [(one.future, answer) for some in _by_round(group) for one, answer in self._committed(some)]
+            self._counts.put("waiting", self._n)
+            self._loop.call_soon_threadsafe(_resolve, answers)
+
+    def _next(self) -> list[Waiting]:
+        """What goes into one commit; empty at the end."""
+        with self._there:
+            while not self._queue:
+                if self._is_stopping:
+                    return []
+                self._there.wait()
+            group, n = [], 0
+            while self._queue and (not n or n + len(self._queue[0].rows) <= MOST_GROUP):
+                group.append(self._queue.popleft())
+                n += len(group[-1].rows)
+            self._n -= n
+            return group
+
+    def _committed(self, group: list[Waiting]) -> list[tuple[Waiting, Answer]]:
+        """The reports of one round, in one transaction."""
+        try:
+            taken, is_full = self._insert(group)
+        except Exception as error:  # whatever it is, the writer goes on, and nothing of this group is acknowledged
+            fault = error if isinstance(error, StorageUnavailable) else StorageUnavailable()
+            self._counts.put("is_failing", 1)
+            self._counts.add("reports_failed", sum(len(one.rows) for one in group))
+            tell("storage", fault=type(error).__name__, is_passing=fault.is_passing)
+            return [(one, fault) for one in group]
+        self._counts.put("is_failing", 0)
+        return [(one, self._told(one, taken, is_full)) for one in group]
+
+    def _insert(self, group: list[Waiting]) -> tuple[Taken, bool]:
+        terms, rows = group[0].terms, [row for one in group for row in one.rows]
+        is_full = self._count(terms.round_id) + len(rows) > self._most_times * terms.people
+        proofs = _joined(group) if not is_full else Proofs({}, False)  # nobody is admitted: only what is stored already is known
+        for left in range(TRIES - 1, -1, -1):
+            began = time.perf_counter()
+            try:
+                taken = self._intake.storage.insert(terms.manifest_hash, rows, proofs)
+            except StorageUnavailable as fault:
+                if not left or not fault.is_passing:
+                    raise
+                time.sleep(PAUSE * (0.5 + random.random()))
+                continue
+            self._counts.commit(time.perf_counter() - began)
+            when, n = self._stored[terms.round_id]
+            self._stored[terms.round_id] = when, n + len(rows)
+            return taken, is_full
+        raise AssertionError
+
+    def _count(self, round_id: int) -> int:
+        """Reports of a round, at most: counted now and then, with what came since."""
+        when, n = self._stored.get(round_id, (float("-inf"), 0))
+        if time.monotonic() - when > COUNT_SECONDS:
+            when, n = time.monotonic(), self._intake.storage.count(round_id)
+            self._stored[round_id] = when, n
+        return n
+
+    def _told(self, one: Waiting, taken: Taken, is_full: bool) -> Answer:
+        if taken.after is None:
+            self._counts.add("reports_stored", len(one.rows))
+            return None
+        told = statuses(one.rows, taken)
+        if is_full:
+            told = [Status.FULL if status is Status.NOT_ADMITTED else status for status in told]
+        for status in told:
+            self._counts.add(f"reports_{OUTCOMES[status]}")
+        return None if all(status.is_stored for status in told) else told
+
+
+def _by_round(group: list[Waiting]) -> list[list[Waiting]]:
+    rounds: dict[str, list[Waiting]] = {}
+    for one in group:
+        rounds.setdefault(one.terms.manifest_hash, []).append(one)
+    return list(rounds.values())
+
+
+def _joined(group: list[Waiting]) -> Proofs | None:
+    asked = [one.proofs for one in group if one.proofs is not None]
+    if not asked:
+        return None
+    keys: dict[bytes, bytes] = {}
+    for proofs in reversed(asked):  # of two proofs for one id the first counts
+        keys |= proofs.keys
+    return Proofs(keys, asked[0].is_listed)
+
+
+def _resolve(answers: list[tuple[asyncio.Future[Answer], Answer]]) -> None:
+    for future, answer in answers:
+        if not future.done():
+            future.set_result(answer)
