@@ -60,6 +60,8 @@ def test_a_perturbation_is_kept_only_if_it_is_not_worse():
             assert len(set(centers.tolist())) == len(centers)
             return Found(centers, 11)
 
+        settle = improve
+
     start = Found(np.array([3, 1, 4]), 10)
     assert perturbed_search(Dearer(), start, np.arange(9), 20, 5, np.random.default_rng(0)) is start
 

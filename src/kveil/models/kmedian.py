@@ -24,7 +24,7 @@ class KMedian(ClusterMixin, BaseEstimator):
     For public demand, or as the yardstick beside `PrivateKMedian`: whatever is learned here shows its data.
 
     n_clusters: number of centres; at most the number of points.
-    init: where a search starts. "hst" (a tree of the universe: the paper's), "k-median++" or "random".
+    init: where a search starts. "k-median++", "hst" (a tree of the universe: the paper's) or "random".
     objective: "k-median" (distances) or "k-means" (squared distances; centres are still points of the universe).
     n_perturbations: how often a few centres are replaced at random and the search goes on from there, keeping what is not worse.
         0 is one local optimum, within a percent or two of the best; 500 found the best known on all p-median instances tried.
@@ -47,7 +47,7 @@ class KMedian(ClusterMixin, BaseEstimator):
         self,
         n_clusters: int = 8,
         *,
-        init: Literal["hst", "k-median++", "random"] = "hst",
+        init: Literal["k-median++", "hst", "random"] = "k-median++",
         objective: Literal["k-median", "k-means"] = "k-median",
         n_perturbations: int = 0,
         n_restarts: int = 1,

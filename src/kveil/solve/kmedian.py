@@ -24,6 +24,7 @@ Rng = np.random.Generator
 Init = Literal["hst", "k-median++", "random"]
 INITS = ("hst", "k-median++", "random")
 
+FIRST = 400  # points, of which the first centres come where all can be candidates: coarse swaps are found among few
 DRAWN, AROUND = 600, 300  # candidates by k-median++, and around all centres together; 10 for every centre if that is more
 PARTS = (4, 16, 64)  # of its cluster around a centre, nearer and nearer
 
@@ -69,8 +70,9 @@ def _searched(
 ) -> tuple[Found, Integers]:
     """A local optimum and the candidates it was found among."""
     if fits(space, demand):
-        everywhere = np.arange(space.n_points)
-        return search.improve(seeds, rng.permutation(everywhere), max_rounds), everywhere
+        everywhere = rng.permutation(space.n_points)
+        found = search.improve(seeds, everywhere[:FIRST], max_rounds)
+        return search.settle(found.centers, everywhere, max_rounds), everywhere
     k = len(seeds)
     pool = spread(space, demand, loss, min(max(DRAWN, 10 * k), space.n_points), rng)
     found = search.improve(seeds, pool, max_rounds)
