@@ -56,7 +56,7 @@ def test_bounds_never_pass_the_least_cost_of_a_swap(make, objective):
         space, demand, loss, start, _ = problem(make, seed, objective)
         search, rng, n = TableSearch(space, demand, loss), np.random.default_rng(seed), space.n_points
         state = search._start(start.copy())
-        _kernels.try_all(*search._across, np.argsort(state.owner, kind="stable"), state)
+        _kernels.try_all(*search.across, np.argsort(state.owner, kind="stable"), state)
         for step in range(5 if len(start) < n else 0):
             least = swap_costs(space, state.centers, demand.indices, demand.weights, objective=objective).min(axis=0)
             others = np.flatnonzero(~state.is_center)

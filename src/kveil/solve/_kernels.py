@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-
 UNTRIED, FULL = np.int64(-(2**62)), np.int64(2**61)  # a bound that says nothing; the most that bounds may stand off
 
 

@@ -47,7 +47,10 @@ class TableSearch:
     def __init__(self, space: Space, demand: Demand, loss: Loss, *, block_pairs: int = BLOCK_PAIRS) -> None:
         self.space, self.demand, self.loss = space, demand, loss
         self._block = max(1, block_pairs // max(1, len(demand.indices)))
-        self.table, self._across = _table(space, demand.indices) if fits(space, demand) else (None, None)
+        self.table: Steps | None = None
+        self.across: Across | None = None
+        if fits(space, demand):
+            self.table, self.across = _table(space, demand.indices)
 
     def improve(self, centers: ArrayLike, candidates: Integers, max_rounds: int) -> Found:
         state = self._start(np.array(centers, dtype=np.int64))
@@ -57,13 +60,14 @@ class TableSearch:
     def settle(self, centers: ArrayLike, candidates: Integers, max_rounds: int) -> Found:
         """All candidates are valued at once and the most promising tried, the best first; then again, until none can lower the
         cost. Bounds (`kveil.solve._kernels.may_pay`) tell of most candidates that they need not be tried anew."""
-        if self._across is None:
+        if self.across is None:
             return self.improve(centers, candidates, max_rounds)
         state = self._start(np.array(centers, dtype=np.int64))
         for _ in range(max_rounds):
             n_hopeful = _n_hopeful(state, candidates)
             if n_hopeful * ONE_BY_ONE > len(candidates):
-                _kernels.try_all(*self._across, np.argsort(state.owner, kind="stable"), state)
+                rows, places = self.across
+                _kernels.try_all(rows, places, np.argsort(state.owner, kind="stable"), state)
                 n_hopeful = _n_hopeful(state, candidates)
             if not n_hopeful:
                 break

@@ -1,7 +1,8 @@
 """k centres among the points of a universe with a low cost for a weighted demand: seeds, eager search, perturbations.
 
-Small universes are searched whole. In large ones candidates stand in for the rest: first many k-median++ draws, which are where
-the demand is, then points around the centres found. That is about 0.1 % worse and several times quicker.
+Small universes are searched whole, to a local optimum: among a few hundred points first, then among all. In large ones
+candidates stand in for the rest: first many k-median++ draws, which are where the demand is, then points around the centres
+found. That is about 0.1 % worse and several times quicker.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from kveil.solve.local_search import Found
 from kveil.solve.loss import Loss, Objective
 from kveil.solve.metric_seeding import spread
 from kveil.solve.perturbed import perturbed_search
+from kveil.space.graph import Graph
 from kveil.space.universe import Space
 
 Rng = np.random.Generator
 Init = Literal["hst", "k-median++", "random"]
 INITS = ("hst", "k-median++", "random")
 
+RESTARTS, FEW_PAIRS = 3, 2**24
 FIRST = 400  # points, of which the first centres come where all can be candidates: coarse swaps are found among few
 DRAWN, AROUND = 600, 300  # candidates by k-median++, and around all centres together; 10 for every centre if that is more
 PARTS = (4, 16, 64)  # of its cluster around a centre, nearer and nearer
@@ -53,6 +56,12 @@ def solve_kmedian(
         found, candidates = _searched(space, demand, loss, search, seeds, max_rounds, rng)
         runs.append(perturbed_search(search, found, candidates, n_perturbations, max_rounds, rng))
     return min(runs, key=lambda run: run.cost)
+
+
+def default_restarts(space: Space, demand: Demand) -> int:
+    """Searches from fresh seeds where nobody says how many: several on graphs, whose local optima differ most, and where a search
+    takes a fraction of a second anyway."""
+    return RESTARTS if isinstance(space, Graph) or space.n_points * len(demand.indices) <= FEW_PAIRS else 1
 
 
 def _seeds(space: Space, demand: Demand, k: int, loss: Loss, objective: Objective, init: Init, rng: Rng) -> Integers:

@@ -25,7 +25,7 @@ def perturbed_search(
         n_replaced = min(int(rng.integers(1, max(1, min(MOST_REPLACED, k // 2)) + 1)), len(others))
         centers = found.centers.copy()
         centers[rng.choice(k, n_replaced, replace=False)] = rng.choice(others, n_replaced, replace=False)
-        trial = search.settle(centers, rng.permutation(candidates), max_rounds)
+        trial = search.improve(centers, rng.permutation(candidates), max_rounds)
         if trial.cost <= found.cost:  # a sideways step leads on as often as not
             found = trial
     return found
