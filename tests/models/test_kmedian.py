@@ -1,6 +1,7 @@
 """KMedian, the model without privacy: one answer for one universe however it is given, the contract, and refusals."""
 
 import pickle
+from itertools import chain, repeat
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from sklearn.exceptions import NotFittedError
 
 from kveil import Euclidean, Graph, KMedian, Manhattan, Metric, Precomputed
 from kveil.errors import InvalidType, InvalidValue
+from kveil.solve.demand import Demand
+from kveil.solve.kmedian import default_restarts
 
 EDGES = np.array([[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 6], [6, 7]])
 LENGTHS = np.array([1, 1, 1, 9, 1, 1, 1])
@@ -85,10 +88,48 @@ def test_one_state_one_answer():
 def test_more_steps_and_perturbations_cost_no_more():
     space = Euclidean(np.random.default_rng(0).random((400, 2)))
     once, long, shaken = (
-        KMedian(15, init="random", random_state=0, **options).fit(space).cost_
+        KMedian(15, init="random", n_restarts=1, random_state=1, **options).fit(space).cost_
         for options in ({"max_steps": 1}, {}, {"n_perturbations": 60})
     )
     assert shaken < long < once
+
+
+def test_graphs_and_small_universes_are_searched_from_several_starts():
+    points = Euclidean(np.random.default_rng(0).random((200, 2)))
+    whole = KMedian(12, random_state=5).fit(points)
+    assert np.array_equal(whole.center_indices_, KMedian(12, n_restarts=3, random_state=5).fit(points).center_indices_)
+    assert whole.cost_ < KMedian(12, n_restarts=1, random_state=5).fit(points).cost_
+    shaken, once = (KMedian(12, n_perturbations=1, n_restarts=n, random_state=5).fit(points) for n in (None, 1))
+    assert np.array_equal(shaken.center_indices_, once.center_indices_)
+    large, everyone = Euclidean(np.zeros((4097, 1))), Demand.of(np.arange(4097))
+    assert default_restarts(large, everyone) == 1
+    assert default_restarts(large, Demand.of(np.arange(4095))) == 3
+    assert default_restarts(Graph.from_edges([[i, i + 1] for i in range(4096)]), everyone) == 3
+
+
+def plain_fasterpam(apart, centers):
+    """Eager swaps as FasterPAM makes them, each cost computed from scratch."""
+    centers, last = list(centers), None
+    for y in chain.from_iterable(repeat(range(len(apart)))):
+        if y == last:
+            return apart[centers].min(axis=0).sum()
+        costs = [apart[[*centers[:i], y, *centers[i + 1 :]]].min(axis=0).sum() for i in range(len(centers))]
+        if min(costs) < apart[centers].min(axis=0).sum():
+            centers[int(np.argmin(costs))], last = y, y
+        elif last is None:
+            last = y
+
+
+def test_a_fit_costs_no_more_than_plain_fasterpam_on_average():
+    """Of the model as it comes, on 30 random metrics."""
+    ours, theirs = [], []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        space = Euclidean(rng.random((60, 2)))
+        apart = space.distances(np.arange(60))
+        theirs.append(plain_fasterpam(apart, rng.choice(60, 6, replace=False)))
+        ours.append(KMedian(6, random_state=seed).fit(space).cost_ / space.step)
+    assert np.mean(np.divide(ours, theirs)) <= 1.0
 
 
 def test_parameters_clone_pickle_and_repr():

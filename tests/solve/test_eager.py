@@ -5,7 +5,7 @@ import pytest
 from all_swaps import swap_costs
 
 from kveil import Graph, Precomputed
-from kveil.solve import _graph_kernels, eager
+from kveil.solve import _graph_kernels, _kernels, eager
 from kveil.solve.demand import Demand
 from kveil.solve.eager import GraphSearch, TableSearch, search_for
 from kveil.solve.loss import Loss
@@ -34,6 +34,51 @@ def test_no_swap_is_left_that_would_lower_the_cost(make, objective):
         assert found.cost == cost_of(space, demand, loss, found.centers) <= cost_of(space, demand, loss, start)
         assert swap_costs(space, found.centers, demand.indices, demand.weights, objective=objective).min() >= found.cost
         assert len(set(found.centers.tolist())) == len(start)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_settled_centres_leave_no_swap_that_would_lower_the_cost(make, objective, monkeypatch):
+    """With few tried by themselves, so that bounds have to tell of all others."""
+    monkeypatch.setattr(eager, "NEXT", 2)
+    for seed in range(40):
+        space, demand, loss, start, order = problem(make, seed, objective)
+        search = TableSearch(space, demand, loss)
+        for found in (search.settle(start, order, 100), search.settle(start, order[::-1], 100)):
+            assert found.cost == cost_of(space, demand, loss, found.centers) <= cost_of(space, demand, loss, start)
+            assert swap_costs(space, found.centers, demand.indices, demand.weights, objective=objective).min() >= found.cost
+            assert len(set(found.centers.tolist())) == len(start)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_bounds_never_pass_the_least_cost_of_a_swap(make, objective):
+    """Whatever swaps came since, cheaper or not; and right after all were valued they are that cost."""
+    for seed in range(40):
+        space, demand, loss, start, _ = problem(make, seed, objective)
+        search, rng, n = TableSearch(space, demand, loss), np.random.default_rng(seed), space.n_points
+        state = search._start(start.copy())
+        _kernels.try_all(*search.across, np.argsort(state.owner, kind="stable"), state)
+        for step in range(5 if len(start) < n else 0):
+            least = swap_costs(space, state.centers, demand.indices, demand.weights, objective=objective).min(axis=0)
+            others = np.flatnonzero(~state.is_center)
+            bounds = (state.bound - state.totals[1])[others]
+            assert (bounds <= least[others]).all()
+            assert step > 0 or np.array_equal(bounds, least[others])
+            x, y = int(rng.integers(len(start))), int(rng.choice(others))
+            row = search.table[y]
+            there, near, far = loss.of(row), loss.of(state.first), loss.of(state.second)
+            change = state.removal.copy()
+            np.add.at(change, state.owner, -demand.weights * np.maximum(far - np.maximum(there, near), 0))
+            _kernels.note_swap(x, int(demand.weights @ np.maximum(near - there, 0)), change, state)
+            _kernels.swap(x, y, row, state)
+
+
+def test_bounds_start_anew_before_their_sums_overflow():
+    search = TableSearch(Precomputed([[0, 1], [1, 0]]), Demand.of([0, 1]), Loss(is_squared=False))
+    state = search._start(np.array([0]))
+    state.bound[:], state.totals[1] = 5, _kernels.FULL - 1
+    _kernels.note_swap(1, 1, state.removal.copy(), state)
+    assert state.totals[1] == 0
+    assert (state.bound == _kernels.UNTRIED).all()
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)

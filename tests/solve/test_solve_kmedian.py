@@ -1,5 +1,7 @@
 """The whole solver: proven optima, candidates in place of all points, and universes with no room to choose."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
@@ -62,6 +64,19 @@ def test_a_perturbation_is_kept_only_if_it_is_not_worse():
 
     start = Found(np.array([3, 1, 4]), 10)
     assert perturbed_search(Dearer(), start, np.arange(9), 20, 5, np.random.default_rng(0)) is start
+
+
+def least_cost(apart, k):
+    """By trying all choices of k points."""
+    return min(apart[list(centers)].min(axis=0).sum() for centers in combinations(range(len(apart)), k))
+
+
+def test_tiny_universes_are_solved_to_the_best_of_all_choices(make):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        space, k = make(rng, 9), int(rng.integers(1, 5))
+        found = solve_kmedian(space, Demand.of(np.arange(9)), k, rng, n_perturbations=20)
+        assert found.cost == least_cost(space.distances(np.arange(9)), k)
 
 
 @pytest.mark.parametrize("objective", ["k-median", "k-means"])

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from kveil.errors import InvalidType, InvalidValue
 from kveil.methods.task import check_choice, check_count
 from kveil.models.paying import public_generator
-from kveil.solve.kmedian import INITS, solve_kmedian
+from kveil.solve.kmedian import INITS, default_restarts, solve_kmedian
 from kveil.solve.loss import OBJECTIVES, Loss
 from kveil.solve.metric_seeding import demanded
 from kveil.space.universe import Space, check_universe
@@ -24,11 +24,12 @@ class KMedian(ClusterMixin, BaseEstimator):
     For public demand, or as the yardstick beside `PrivateKMedian`: whatever is learned here shows its data.
 
     n_clusters: number of centres; at most the number of points.
-    init: where a search starts. "hst" (a tree of the universe: the paper's), "k-median++" or "random".
+    init: where a search starts. "k-median++", "hst" (a tree of the universe: the paper's) or "random".
     objective: "k-median" (distances) or "k-means" (squared distances; centres are still points of the universe).
     n_perturbations: how often a few centres are replaced at random and the search goes on from there, keeping what is not worse.
         0 is one local optimum, within a percent or two of the best; 500 found the best known on all p-median instances tried.
-    n_restarts: searches from fresh seeds, of which the cheapest is kept.
+    n_restarts: searches from fresh seeds, of which the cheapest is kept. None is 3 on a Graph and on any universe of up to 4096
+        points, and 1 on larger ones or with perturbations.
     max_steps: most passes over the candidates in one search; it ends before, when no swap with a candidate lowers the cost.
     random_state: seeds, order of candidates and perturbations.
 
@@ -47,10 +48,10 @@ class KMedian(ClusterMixin, BaseEstimator):
         self,
         n_clusters: int = 8,
         *,
-        init: Literal["hst", "k-median++", "random"] = "hst",
+        init: Literal["k-median++", "hst", "random"] = "k-median++",
         objective: Literal["k-median", "k-means"] = "k-median",
         n_perturbations: int = 0,
-        n_restarts: int = 1,
+        n_restarts: int | None = None,
         max_steps: int = 100,
         random_state: Any = None,
     ) -> None:
@@ -76,9 +77,11 @@ class KMedian(ClusterMixin, BaseEstimator):
         check_choice("init", self.init, INITS)
         check_choice("objective", self.objective, OBJECTIVES)
         demand = demanded(space, self.n_clusters, sample_weight, "sample_weight")
+        shakes = _check_natural(self.n_perturbations)
+        usual = 1 if shakes else default_restarts(space, demand)
         found = solve_kmedian(
             space, demand, int(self.n_clusters), public_generator(self.random_state), objective=self.objective, init=self.init,
-            n_restarts=check_count("n_restarts", self.n_restarts), n_perturbations=_check_natural(self.n_perturbations),
+            n_restarts=usual if self.n_restarts is None else check_count("n_restarts", self.n_restarts), n_perturbations=shakes,
             max_rounds=check_count("max_steps", self.max_steps),
         )  # fmt: skip
         unit = Loss.within(space.diameter, self.objective, demand.total).worth(space.step) * demand.unit

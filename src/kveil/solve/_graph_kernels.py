@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from kveil.solve._kernels import loss_at, take_stock
+from kveil.solve._kernels import loss_at, may_pay, note_swap, take_stock
 from kveil.space._graph_kernels import pop, push
 
 FAR = np.int32(2**31 - 1)
@@ -41,7 +41,7 @@ def swap_eagerly(graph: Any, candidates: Any, idle: Any, patience: Any, state: A
             break
         idle += 1
         y = candidates[j]
-        if state.is_center[y]:
+        if state.is_center[y] or not may_pay(y, state):
             continue
         gain = np.int64(0)
         change[:] = state.removal
@@ -57,9 +57,12 @@ def swap_eagerly(graph: Any, candidates: Any, idle: Any, patience: Any, state: A
             room.tentative[o] = FAR
         x = np.argmin(change)
         if change[x] < gain:
+            note_swap(x, gain, change, state)
             swap(graph, x, y, state, room)
             reach = farthest(state)
             idle = 0
+        else:
+            state.bound[y] = state.totals[0] + change[x] - gain + state.totals[1]
     return idle
 
 

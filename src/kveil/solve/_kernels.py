@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+UNTRIED, FULL = np.int64(-(2**62)), np.int64(2**61)  # a bound that says nothing; the most that bounds may stand off
+
 
 class State(NamedTuple):
     """k centres and what a search needs to know of the m demands; kept up to date swap by swap."""
@@ -26,6 +28,8 @@ class State(NamedTuple):
     first: Any  # (m,) int32, how far they are
     second: Any
     removal: Any  # (k,) int64, what removing each centre would cost
+    bound: Any  # (n,) int64, see `may_pay`
+    totals: Any  # (2,) int64, the cost as it is, and the drift of the bounds
 
 
 @njit(cache=True, nogil=True)
@@ -64,7 +68,32 @@ def take_stock(state: Any) -> Any:
         near = loss_at(state.first[o], state.is_squared, state.shift)
         cost += state.weights[o] * near
         state.removal[state.owner[o]] += state.weights[o] * (loss_at(state.second[o], state.is_squared, state.shift) - near)
+    state.totals[0] = cost
     return cost
+
+
+@njit(cache=True, nogil=True)
+def may_pay(y: Any, state: Any) -> Any:
+    """Whether a swap for point y may lower the cost, by what was found when it was last tried.
+
+    Then the least cost with y in the place of a centre was g(y) = bound[y] - drift. Since then swaps brought in points b for
+    centres a. With t_x(o) the loss of demand o at the centres without x, the cost with y for x is the sum of min(t_x(o), loss at
+    y). A swap lowers t_x(o) by at most max(t_x(o) - loss at b, 0), whatever the metric; and by nothing if x is a, since then the
+    centres without b are those that were without a. `note_swap` adds the largest sum of that over o to the drift.
+    """
+    return state.bound[y] - state.totals[1] < state.totals[0]
+
+
+@njit(cache=True, nogil=True)
+def note_swap(x: Any, gain: Any, change: Any, state: Any) -> None:
+    """Let the bounds of all points stand off by what a swap for centre x can lower them; gain and change are its own."""
+    most = np.int64(0)
+    for i in range(change.size):
+        if i != x:
+            most = max(most, gain + state.removal[i] - change[i])
+    state.totals[1] += most
+    if state.totals[1] >= FULL:  # before sums could overflow
+        state.bound[:], state.totals[1] = UNTRIED, 0
 
 
 @njit(cache=True, nogil=True)
@@ -83,7 +112,8 @@ def swap_eagerly(table: Any, picks: Any, candidates: Any, idle: Any, patience: A
         if idle >= patience:
             break
         idle += 1
-        if state.is_center[candidates[j]]:
+        y = candidates[j]
+        if state.is_center[y] or not may_pay(y, state):
             continue
         row = table[picks[j]]
         n_matter = 0
@@ -99,9 +129,79 @@ def swap_eagerly(table: Any, picks: Any, candidates: Any, idle: Any, patience: A
             change[owner[o]] -= weights[o] * (loss_at(second[o], state.is_squared, state.shift) - max(there, near))
         x = np.argmin(change)
         if change[x] < gain:
-            swap(x, candidates[j], row, state)
+            note_swap(x, gain, change, state)
+            swap(x, y, row, state)
             idle = 0
+        else:
+            state.bound[y] = state.totals[0] + change[x] - gain + state.totals[1]
     return idle
+
+
+@njit(cache=True, nogil=True)
+def try_all(rows: Any, places: Any, order: Any, state: Any) -> None:
+    """The bounds of all points at once, from demand o's distances to them, rows[places[o]]; `order` is the demands by owner.
+
+    The owner of a row is one centre, so its sums run along the row without a gather: a quarter of the time of trying points one
+    by one. Four rows share each visit to the sums.
+    """
+    is_squared, shift = state.is_squared, state.shift
+    gain, best = np.zeros(rows.shape[1], dtype=np.int64), np.full(rows.shape[1], 2**62)
+    saved = np.empty(rows.shape[1], dtype=np.int64)
+    start = 0
+    for x in range(state.removal.size):
+        saved[:] = 0
+        stop = start
+        while stop < order.size and state.owner[order[stop]] == x:
+            stop += 1
+        while start + 4 <= stop:
+            a, b, c, d = order[start], order[start + 1], order[start + 2], order[start + 3]
+            add_four(
+                (rows[places[a]], rows[places[b]], rows[places[c]], rows[places[d]]),
+                (terms(a, state), terms(b, state), terms(c, state), terms(d, state)), is_squared, shift, gain, saved,
+            )  # fmt: skip
+            start += 4
+        while start < stop:
+            add_one(rows[places[order[start]]], terms(order[start], state), is_squared, shift, gain, saved)
+            start += 1
+        for y in range(best.size):
+            best[y] = min(best[y], state.removal[x] - saved[y])
+    for y in range(best.size):
+        state.bound[y] = state.totals[0] + best[y] - gain[y] + state.totals[1]
+
+
+@njit(cache=True, nogil=True)
+def terms(o: Any, state: Any) -> Any:
+    """The weight of demand o and its losses at the nearest and the second nearest centre."""
+    near, far = loss_at(state.first[o], state.is_squared, state.shift), loss_at(state.second[o], state.is_squared, state.shift)
+    return state.weights[o], near, far
+
+
+@njit(cache=True, nogil=True)
+def add_one(row: Any, term: Any, is_squared: Any, shift: Any, gain: Any, saved: Any) -> None:
+    """What a demand gains by each point beside its centre, and saves of the loss of that centre."""
+    weight, near, far = term
+    for y in range(gain.size):
+        there = loss_at(row[y], is_squared, shift)
+        gain[y] += weight * max(near - there, 0)
+        saved[y] += weight * max(far - max(there, near), 0)
+
+
+@njit(cache=True, nogil=True)
+def add_four(rows: Any, four: Any, is_squared: Any, shift: Any, gain: Any, saved: Any) -> None:
+    """`add_one` for four demands of one centre."""
+    (row_a, row_b, row_c, row_d), (a, b, c, d) = rows, four
+    (weight_a, near_a, far_a), (weight_b, near_b, far_b), (weight_c, near_c, far_c), (weight_d, near_d, far_d) = a, b, c, d
+    for y in range(gain.size):
+        at_a, at_b = loss_at(row_a[y], is_squared, shift), loss_at(row_b[y], is_squared, shift)
+        at_c, at_d = loss_at(row_c[y], is_squared, shift), loss_at(row_d[y], is_squared, shift)
+        gain[y] += (
+            weight_a * max(near_a - at_a, 0) + weight_b * max(near_b - at_b, 0)
+            + weight_c * max(near_c - at_c, 0) + weight_d * max(near_d - at_d, 0)
+        )  # fmt: skip
+        saved[y] += (
+            weight_a * max(far_a - max(at_a, near_a), 0) + weight_b * max(far_b - max(at_b, near_b), 0)
+            + weight_c * max(far_c - max(at_c, near_c), 0) + weight_d * max(far_d - max(at_d, near_d), 0)
+        )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)

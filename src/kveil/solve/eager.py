@@ -22,7 +22,11 @@ from kveil.space.graph import Graph
 from kveil.space.matrix import Precomputed
 from kveil.space.universe import Space, seal
 
+Across = tuple[Steps, Integers]  # rows of distances to all points; which row is whose, demand by demand
 Block = tuple[Steps, Integers, Integers]  # rows of distances; which of them are the candidates'; the candidates
+
+ONE_BY_ONE = 4  # times as long to try a candidate by itself as with all others
+NEXT = 200  # candidates at least that are tried by themselves before all are valued again
 
 
 class Search(Protocol):
@@ -32,6 +36,10 @@ class Search(Protocol):
         """The centres after swaps with candidates, tried in this order, round after round until a full round brings none."""
         ...
 
+    def settle(self, centers: ArrayLike, candidates: Integers, max_rounds: int) -> Found:
+        """As `improve`, in the order that suits the engine: for many candidates and centres that are good already."""
+        ...
+
 
 class TableSearch:
     """The engine for universes whose distances are had by the row, and for small ones of any kind."""
@@ -39,10 +47,36 @@ class TableSearch:
     def __init__(self, space: Space, demand: Demand, loss: Loss, *, block_pairs: int = BLOCK_PAIRS) -> None:
         self.space, self.demand, self.loss = space, demand, loss
         self._block = max(1, block_pairs // max(1, len(demand.indices)))
-        self.table = _table(space, demand.indices) if fits(space, demand) else None
+        self.table: Steps | None = None
+        self.across: Across | None = None
+        if fits(space, demand):
+            self.table, self.across = _table(space, demand.indices)
 
     def improve(self, centers: ArrayLike, candidates: Integers, max_rounds: int) -> Found:
         state = self._start(np.array(centers, dtype=np.int64))
+        self._improve(state, candidates, max_rounds)
+        return Found(state.centers, int(state.totals[0]))
+
+    def settle(self, centers: ArrayLike, candidates: Integers, max_rounds: int) -> Found:
+        """All candidates are valued at once and the most promising tried, the best first; then again, until none can lower the
+        cost. Bounds (`kveil.solve._kernels.may_pay`) tell of most candidates that they need not be tried anew."""
+        if self.across is None:
+            return self.improve(centers, candidates, max_rounds)
+        state = self._start(np.array(centers, dtype=np.int64))
+        for _ in range(max_rounds):
+            n_hopeful = _n_hopeful(state, candidates)
+            if n_hopeful * ONE_BY_ONE > len(candidates):
+                rows, places = self.across
+                _kernels.try_all(rows, places, np.argsort(state.owner, kind="stable"), state)
+                n_hopeful = _n_hopeful(state, candidates)
+            if not n_hopeful:
+                break
+            others = candidates[~state.is_center[candidates]]
+            others = others[np.argsort(state.bound[others], kind="stable")]  # the hopeful ones come first
+            self._improve(state, others[: max(n_hopeful, NEXT)], max_rounds)
+        return Found(state.centers, int(state.totals[0]))
+
+    def _improve(self, state: _kernels.State, candidates: Integers, max_rounds: int) -> None:
         kept = [self._rows(candidates)] if self._is_small(candidates) else None
         idle = 0
         for _ in range(max_rounds):
@@ -50,7 +84,6 @@ class TableSearch:
                 idle = _kernels.swap_eagerly(rows, picks, points, idle, len(candidates), state)
             if idle >= len(candidates):
                 break
-        return Found(state.centers, int(_kernels.take_stock(state)))
 
     def _start(self, centers: Integers) -> _kernels.State:
         rows, picks, _ = self._rows(centers)
@@ -93,7 +126,9 @@ class GraphSearch:
             idle = _graph_kernels.swap_eagerly(self.graph, candidates, idle, len(candidates), state, self.room)
             if idle >= len(candidates):
                 break
-        return Found(state.centers, int(_kernels.take_stock(state)))
+        return Found(state.centers, int(state.totals[0]))
+
+    settle = improve  # a search costs what is near a candidate, whatever the order
 
     def start(self, centers: Integers) -> _kernels.State:
         """The books of these centres, which a search then changes."""
@@ -118,19 +153,31 @@ def fits(space: Space, demand: Demand) -> bool:
     return isinstance(space, Precomputed) or space.n_points * len(demand.indices) <= MOST_PAIRS
 
 
-def _table(space: Space, demand: Integers) -> Steps:
-    """Distances (n, m) of all points to the demand: by those of the demand, which on a graph takes a search each."""
-    if isinstance(space, Precomputed) and len(demand) == space.n_points:
-        return space.matrix
-    table = np.ascontiguousarray(space.distances(demand).T)
-    seal(table)
-    return table
+def _table(space: Space, demand: Integers) -> tuple[Steps, Across]:
+    """Distances (n, m) of all points to the demand, and the same by the demand, which on a graph takes a search each."""
+    if isinstance(space, Precomputed):
+        table = space.matrix if len(demand) == space.n_points else np.ascontiguousarray(space.matrix[demand].T)
+        across = space.matrix, demand
+    else:
+        rows = space.distances(demand)
+        table, across = np.ascontiguousarray(rows.T), (rows, np.arange(len(demand)))
+    seal(table, across[0])
+    return table, across
+
+
+def _n_hopeful(state: _kernels.State, candidates: Integers) -> int:
+    """Of how many candidates it is not known that no swap for them would lower the cost."""
+    is_hopeful = (state.bound - state.totals[1] < state.totals[0]) & ~state.is_center
+    return int(np.count_nonzero(is_hopeful[candidates]))
 
 
 def _state(space: Space, weights: Integers, loss: Loss, centers: Integers, apart: Steps, near: Near) -> _kernels.State:
     is_center = np.zeros(space.n_points, dtype=np.bool_)
     is_center[centers] = True
-    removal = np.zeros(len(centers), dtype=np.int64)
-    state = _kernels.State(weights, loss.is_squared, loss.shift, centers, is_center, space.diameter, apart, *near, removal)
+    removal, totals = np.zeros(len(centers), dtype=np.int64), np.zeros(2, dtype=np.int64)
+    bound = np.full(space.n_points, _kernels.UNTRIED)
+    state = _kernels.State(
+        weights, loss.is_squared, loss.shift, centers, is_center, space.diameter, apart, *near, removal, bound, totals
+    )
     _kernels.take_stock(state)
     return state
