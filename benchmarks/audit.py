@@ -33,7 +33,7 @@ from kveil.auditing.report import to_html
 EPSILON, RUNS, CONFIDENCE = 1.0, 20_000, 0.999
 ALLOWED, NEEDED = 0.8, 0.7
 HALVED = ("grid", "mean", "tree", "universe counts")  # asked for twice the epsilon that they are held to
-TWINS = "kveil.auditing.twins"  # a module with a dict TWINS: makers of subjects by name, each of which must be violated
+TWINS = "benchmarks.twins"  # a module with a dict TWINS: makers of subjects by name, each of which must be violated
 PEERS = Path(".venv-peers/bin/python")
 PEER = "diffprivlib KMeans, 64 columns"
 NOT_PASSED = 4

@@ -51,4 +51,4 @@ def _joined(losses: Floats, chances: Floats, more: Floats, shares: Floats) -> tu
     """The law of a sum of losses."""
     every = np.round((losses[:, None] + more[None]).ravel() / FINE) * FINE
     found, place = np.unique(every, return_inverse=True)
-    return found, np.bincount(place, weights=(chances[:, None] * shares[None]).ravel())
+    return found, np.bincount(place, weights=(chances[:, None] * shares[None]).ravel()).astype(np.float64)
