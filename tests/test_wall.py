@@ -311,7 +311,7 @@ def importing(modules: House, wanted: Iterable[str]) -> set[str]:
 
 
 def test_noise_is_drawn_by_desks():
-    """And by a device, for its own report; `kveil.testing` scripts entropy, and an audit stands at the gate."""
+    """And by a device, for its own report; `kveil.testing` puts a script in the place of entropy; an audit stands at the gate."""
     others = {name for name in importing(house(), NOISE) if room(name) not in ("kveil.desk", "kveil.kernel")}
     assert others == {"kveil.collect.device", "kveil.testing", "kveil.auditing.watching"}
     assert rooms(importing(house(), ["kveil.testing"])) == {"kveil.auditing"}, "a script is for tests and audits"

@@ -40,7 +40,7 @@ def test_all_rounds_together_are_wrong_with_at_most_the_error_of_the_audit():
     of one; these add up. Events of the worst law, exactly at the promise, with the fits that every round has."""
     error, epsilon = 0.05, 1.0
     q = 1 / (1 + math.e)
-    plan = rounds(7, 2000, error)
+    plan = rounds(7, 800, error)
     total = sum(step.pairs * wrong(step.runs, 1 - q, q, 0.0, step.error / step.pairs, epsilon) for step in plan[1:])
     assert 0.0005 < total <= error
     careless = sum(step.pairs * wrong(step.runs, 1 - q, q, 0.0, 0.9, epsilon) for step in plan[1:])
@@ -80,7 +80,7 @@ def test_counts_that_cannot_be_are_refused(counts):
         Bound(*counts)
 
 
-# Privacy Auditing with One (1) Training Run, printed values: Appendix D, and section 7, figure 11.
+# Printed in "Privacy Auditing with One (1) Training Run", arXiv version 1: Appendix D, and section 7.
 @pytest.mark.parametrize(("m", "r", "v", "delta", "printed"), [(1000, 100, 75, 1e-4, 0.673), (100_000, 1510, 1439, 1e-5, 2.675)])
 def test_one_run_arrives_at_the_printed_values(m, r, v, delta, printed):
     assert OneRun(m, r, v, delta).lower(confidence=0.95) == pytest.approx(printed, abs=1e-3)
@@ -88,7 +88,7 @@ def test_one_run_arrives_at_the_printed_values(m, r, v, delta, printed):
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.7, 2.0])
 def test_one_run_is_exact_for_randomised_response_on_every_canary(epsilon):
-    """Pure case, Theorem 5.2 with equality: v right guesses are as probable as p_value says."""
+    """The pure case, with equality: v right guesses are as probable as p_value says."""
     m, chance = 12, 1 / (1 + math.exp(-epsilon))
     for v in range(m + 1):
         exact = sum(math.comb(m, i) * chance**i * (1 - chance) ** (m - i) for i in range(v, m + 1))

@@ -6,7 +6,7 @@ import joblib
 import numpy as np
 import pytest
 
-from kveil.audit import Attack, Neighbours, check, one_run, worst_cases
+from kveil.audit import Attack, Event, Neighbours, check, one_run, worst_cases
 from kveil.auditing.leaving import Outcomes, leaves, observe
 from kveil.errors import InvalidType, InvalidValue
 
@@ -104,6 +104,7 @@ def test_a_verdict_is_written_as_json(geometric, pair):
     assert (told["outcome"], told["name"], told["lower"]) == (found.outcome, "counts", found.lower)
     assert told["looks"][-1]["bound"]["runs"] == found.looks[-1].bound.runs
     assert str(found).startswith("counts: ")
+    assert "<svg" in found.report()
 
 
 def test_an_estimator_is_fitted_anew_every_time(pair):
@@ -206,3 +207,25 @@ def test_one_run_sees_exact_counts_and_not_noise():
     assert exact.right == 100
     assert exact.lower() > 2
     assert 0 < private.lower() <= 1
+
+
+def test_events_are_learned_on_fits_that_came_before_all_that_they_are_counted_on(pair):
+    """Every fit returns its number. An event that was counted on a fit it was learned from would see a number twice."""
+    numbers, counted = iter(range(10**6)), []
+
+    class Watched(Event):
+        def hits(self, outcomes):
+            assert outcomes.on(["value"]).min() > self.threshold, "counted on fits that were learned from"
+            counted.append(len(outcomes))
+            return 0
+
+    class Watching(Attack):
+        def learn(self, one, other):
+            last = max(one.on(["value"]).max(), other.on(["value"]).max())
+            return Watched("watched", "one", last, ("value",), lambda values: values[:, 0], 0.0)
+
+    others = [Neighbours(f"other {i}", pair.one, pair.other) for i in range(3)]
+    found = check(lambda rows: next(numbers), epsilon=1.0, pairs=[pair, *others], runs=2000, attack=Watching())
+    assert sum(counted) == sum(look.bound.runs + look.bound.other_runs for look in found.looks) > 1500
+    assert sum(look.bound.error for look in found.looks) <= 1 - found.confidence
+    assert len(found.looks) == 5

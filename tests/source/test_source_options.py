@@ -5,7 +5,7 @@ import weakref
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from kveil import libraries
 from kveil.errors import InvalidType, InvalidValue
@@ -187,12 +187,16 @@ def openmp_threads():
 
 
 def test_openmp_has_one_thread_where_there_are_few_numbers_and_its_own_number_elsewhere():
-    before = openmp_threads()
-    with libraries.few_threads(libraries.SMALL):
-        assert set(openmp_threads()) <= {1}
-    with libraries.few_threads(libraries.SMALL + 1):
+    import sklearn.cluster  # noqa: F401  # which brings OpenMP
+
+    with threadpool_limits(2, user_api="openmp"):
+        before = openmp_threads()
+        assert set(before) == {2}
+        with libraries.few_threads(libraries.SMALL):
+            assert set(openmp_threads()) == {1}
+        with libraries.few_threads(libraries.SMALL + 1):
+            assert openmp_threads() == before
         assert openmp_threads() == before
-    assert openmp_threads() == before
 
 
 def test_passes_over_a_tiny_table_start_threads_once(grid, table, monkeypatch):

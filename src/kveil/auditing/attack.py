@@ -66,9 +66,10 @@ class Attack:
         names = self._names(one, other)
         tables = one.on(names), other.on(names)
         events = [Event("nothing", "one", 0.0, names, lambda values: np.zeros(len(values)), 0.0)]
-        if names and min(map(len, tables)):
+        fewest = min(len(one), len(other))
+        if names and fewest:
             events += self._of_numbers(names, *tables) if "threshold" in self.scores else []
-            able = self.scores if min(map(len, tables)) >= FEWEST else ()
+            able = self.scores if fewest >= FEWEST else ()
             events += [self._of_score(name, names, *tables) for name in able if name in NAMES]
         return max(events, key=lambda event: event.promise)
 

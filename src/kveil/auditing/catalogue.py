@@ -52,7 +52,9 @@ class Subject:
 
 def _means(k: int = 1, *, delta: float = 0.0, relation: Relation = "add-remove", box: Any = LINE, **options: Any) -> Subject:
     public = {"bounds": (-1, 1), "delta": delta, "relation": relation, "random_state": 0, **options}
-    return Subject(lambda epsilon: PrivateKMeans(k, epsilon=epsilon, **public), worst_cases(*box, relation), delta, relation)
+    return Subject(
+        lambda epsilon: PrivateKMeans(k, epsilon=epsilon, **public), worst_cases(box[0], box[1], relation), delta, relation
+    )
 
 
 def _medians(k: int = 1, **options: Any) -> Subject:

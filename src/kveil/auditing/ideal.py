@@ -30,7 +30,7 @@ def ideal_bound(
     epsilons, rhos: of all draws, pure ones and Gaussian ones.
 
     >>> round(ideal_bound([1.0], runs=2500), 2), round(ideal_bound([0.25] * 4, runs=2500), 2)
-    (0.84, 0.54)
+    (0.84, 0.44)
     """
     losses, chances = np.zeros(1), np.ones(1)
     for epsilon in epsilons:
@@ -51,4 +51,4 @@ def _joined(losses: Floats, chances: Floats, more: Floats, shares: Floats) -> tu
     """The law of a sum of losses."""
     every = np.round((losses[:, None] + more[None]).ravel() / FINE) * FINE
     found, place = np.unique(every, return_inverse=True)
-    return found, np.bincount(place, weights=(chances[:, None] * shares[None]).ravel())
+    return found, np.bincount(place, weights=(chances[:, None] * shares[None]).ravel()).astype(np.float64)

@@ -88,7 +88,7 @@ def leaves(outcome: Any) -> dict[str, float]:
     >>> leaves({"centers": np.array([2.0, 1.0])})["['centers'][0]"]
     2.0
     """
-    return dict(_walk("", outcome, set(), 0))
+    return {name if name[:1] in (".", "[") else f"value{name}": number for name, number in _walk("", outcome, set(), 0)}
 
 
 def _walk(name: str, value: Any, seen: set[int], depth: int) -> Iterator[tuple[str, float]]:

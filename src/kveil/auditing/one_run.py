@@ -2,8 +2,8 @@
 
 Every canary is put into the table with probability 1/2. The auditor guesses which of them were, and may abstain. If the model
 is private then right guesses are rare. "Privacy Auditing with One (1) Training Run" (Steinke, Nasr, Jagielski, NeurIPS 2023),
-Theorem 5.2 and Corollary 5.4: with m canaries, r guesses and W a sum of r coins that are right with probability
-e^epsilon / (1 + e^epsilon), at least v right guesses come up with probability at most
+Corollary 5.4 and the program in Appendix D (arXiv, version 1): with m canaries, r guesses and W a sum of r coins that are right
+with probability e^epsilon / (1 + e^epsilon), at least v right guesses come up with probability at most
 
     P(W >= v) + 2 m delta max over i = 1..m of P(v > W >= v - i) / i.
 

@@ -61,6 +61,12 @@ class Verdict:
     def to_json(self) -> str:
         return json.dumps(self.to_dict())
 
+    def report(self) -> str:
+        """One HTML page with a picture, which needs no other file."""
+        from kveil.auditing.report import to_html  # it needs Verdict itself
+
+        return to_html([self])
+
     def __str__(self) -> str:
         promise = f"epsilon {self.epsilon:g}" + (f", delta {self.delta:g}" if self.delta else "")
         subject = f"{self.name}: " if self.name else ""
