@@ -18,7 +18,9 @@ from benchmarks.fuzz.wire import make_party, run_through
 from numpy.lib import format as npy
 
 from kveil import Graph, Ledger, StreamKMeans, read
+from kveil.collect import Result
 from kveil.errors import BudgetError, InvalidValue, SourceError
+from kveil.federate import Policy
 from kveil.kernel.loss import Guarantee
 
 EDGES = np.array([[0, 1], [1, 2]])
@@ -148,3 +150,9 @@ def test_a_guarantee_with_a_number_that_cannot_be_written_is_refused():
     told["draws"] = [{**told["charges"][0], "epsilon": f"{10**400}"}]
     with pytest.raises(InvalidValue, match="no guarantee"):
         Guarantee.from_json(json.dumps(told))
+
+
+@pytest.mark.parametrize("read_text", [lambda text: (Path("p.json").write_text(text), Policy.read("p.json")), Result.from_json])
+def test_lists_within_lists_within_lists_are_refused(read_text):
+    with pytest.raises(InvalidValue, match="is no"):
+        read_text("[" * 100_000)
