@@ -109,7 +109,8 @@ class Ledger:
                 terms = "name, relation, rule, unit, epsilon, delta, limit_units, limit_delta, version"
                 self.name, self.relation, self.rule, *row = db.execute(f"SELECT {terms} FROM ledger").fetchone()
                 self.unit = PrivacyUnit(**json.loads(row[0]))
-                self.epsilon, self.delta, self._limits, known = Fraction(row[1]), Fraction(row[2]), (row[3], row[4]), row[5] == 1
+                self.epsilon, self.delta = loss.read_fraction(row[1]), loss.read_fraction(row[2])
+                self._limits, known = (row[3], row[4]), row[5] == 1
                 if shared is None:
                     _check(db, self.name, self.relation, self.rule, self._limits, self.delta)
         except Exception:  # a damaged file may make anything stumble
