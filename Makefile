@@ -49,7 +49,7 @@ format: $(STAMP)
 bench: $(STAMP)  ## speed and memory, as ratios with a verdict each
 	$(BIN)/python -m benchmarks
 
-fuzz: $(STAMP)  ## a million damaged files and messages for every reader, in about a quarter of an hour of one core
+fuzz: $(STAMP)  ## a million damaged files and messages, for every reader
 	$(BIN)/python -m benchmarks.fuzz --cases 30000 $(ARGS)
 
 bench-peers: .venv-peers/.installed  ## k-means beside other libraries, in .venv-peers: diffprivlib needs an older scikit-learn

@@ -18,7 +18,9 @@ from benchmarks.fuzz.wire import make_party, run_through
 from numpy.lib import format as npy
 
 from kveil import Graph, Ledger, StreamKMeans, read
+from kveil.collect import Result
 from kveil.errors import BudgetError, InvalidValue, SourceError
+from kveil.federate import Policy
 from kveil.kernel.loss import Guarantee
 
 EDGES = np.array([[0, 1], [1, 2]])
@@ -95,6 +97,7 @@ CELLS = {
     "a name is bytes": "UPDATE ledger SET name=x'ff'",
     "an unknown relation": "UPDATE ledger SET relation='any'",
     "a delta of 2": "UPDATE ledger SET delta='2', rule='zcdp'",
+    "an epsilon that takes hours": "UPDATE ledger SET epsilon='1e99999999999'",
     "no table of charges": "DROP TABLE charge",
     "a newer version": "UPDATE ledger SET version=2",
 }
@@ -143,8 +146,15 @@ def test_a_stream_whose_state_lacks_a_part_is_refused(missing):
         StreamKMeans.resume("s")
 
 
-def test_a_guarantee_with_a_number_that_cannot_be_written_is_refused():
+@pytest.mark.parametrize("epsilon", [f"{10**400}", "1e99999999999"])
+def test_a_guarantee_with_a_number_that_cannot_be_written_or_computed_is_refused(epsilon):
     told = json.loads(means().guarantee.to_json())
-    told["draws"] = [{**told["charges"][0], "epsilon": f"{10**400}"}]
+    told["draws"] = [{**told["charges"][0], "epsilon": epsilon}]
     with pytest.raises(InvalidValue, match="no guarantee"):
         Guarantee.from_json(json.dumps(told))
+
+
+@pytest.mark.parametrize("read_text", [lambda text: (Path("p.json").write_text(text), Policy.read("p.json")), Result.from_json])
+def test_lists_within_lists_within_lists_are_refused(read_text):
+    with pytest.raises(InvalidValue, match="is no"):
+        read_text("[" * 100_000)

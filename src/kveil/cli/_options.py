@@ -118,7 +118,7 @@ def bar_on_terminals() -> Iterator[Listener]:
 def _read_pairs(path: Path, names: tuple[str, ...] | None) -> list[Any]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         data = None
     if isinstance(data, dict):
         if names is None:
@@ -140,7 +140,7 @@ def _read_pairs(path: Path, names: tuple[str, ...] | None) -> list[Any]:
 def _by_column(option: str, example: str, path: str, data: Path) -> dict[str | int, Any]:
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         raise InvalidValue(f"{option} must name a file of JSON by column, such as {example}. {path} is not one.")

@@ -178,7 +178,7 @@ class Result:
         """What `to_json` wrote."""
         try:
             return cls._read(json.loads(text))
-        except (TypeError, ValueError, KeyError, AttributeError):
+        except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
             wrong = InvalidValue("this is no result of a campaign, or a damaged one. `Result.to_json` writes it.")
         raise wrong
 

@@ -91,7 +91,8 @@ class Journal:
                 self._db.execute(statement)
             self._db.execute("COMMIT")
             owner = self._db.execute("SELECT party FROM journal WHERE version=1").fetchone()
-            self.open_runs(), self.tokens()  # a damaged file shows here, before anything is answered
+            self.open_runs()  # a damaged file shows here, before anything is answered
+            self.tokens()
         except (sqlite3.DatabaseError, UnicodeError):  # SQLite quotes damaged names, which may be no text
             owner = None
         if owner is None or party not in (None, *owner):

@@ -129,7 +129,7 @@ class Keys:
     def _known(self) -> dict[str, list[str]]:
         try:
             known: Any = json.loads((self.folder / "known.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             known = None
         if not isinstance(known, dict) or not all(isinstance(digests, list) for digests in known.values()):
             raise InvalidValue("known.json of the folder of keys cannot be read: it must be {peer: [SHA-256 of a token, ...]}.")

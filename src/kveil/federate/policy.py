@@ -59,7 +59,7 @@ class Policy:
         """The policy in a JSON file; a key that is not known is refused, so that no limit is misspelt unnoticed."""
         try:
             found: Any = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             found = None
         known = {field.name for field in fields(cls)}
         if not isinstance(found, dict) or not set(found) <= known:

@@ -103,7 +103,7 @@ class Ledger:
 
     def __init__(self, book: "_File | _Memory", terms: tuple[Any, ...]) -> None:
         self.name, self.relation, unit, self.rule, epsilon, delta, *limits = terms
-        self.unit, self.epsilon, self.delta = PrivacyUnit(**json.loads(unit)), Fraction(epsilon), Fraction(delta)
+        self.unit, self.epsilon, self.delta = PrivacyUnit(**json.loads(unit)), loss.read_fraction(epsilon), loss.read_fraction(delta)
         self._book, self._limits = book, tuple(limits)
         self.stated: dict[str, str] = {}
 
@@ -416,7 +416,7 @@ def _connect(path: str) -> sqlite3.Connection:
 def _check(db: sqlite3.Connection, terms: tuple[Any, ...]) -> None:
     """Raise for a cell that is not of its kind: SQLite takes any value in any column, and a damaged page holds any."""
     name, relation, _, rule, _, delta, *limits, _ = terms
-    delta = Fraction(delta)
+    delta = loss.read_fraction(delta)
     sound = isinstance(name, str) and relation in get_args(Relation) and all(type(limit) is int for limit in limits)
     sound &= rule in ("pure", "zcdp", "approx") and (delta == 0 if rule == "pure" else 0 < delta < 1)
     for units, more, token, text, day in db.execute("SELECT units, delta_units, token, plan, reserved_at FROM charge"):

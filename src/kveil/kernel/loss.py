@@ -15,6 +15,7 @@ take the least of several; see ledger.py.)
 
 import json
 import math
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -364,4 +365,11 @@ def to_json(value: Plan | Guarantee) -> str:
 
 
 def _charge(data: dict[str, Any]) -> Charge:
-    return Charge(**{**data, **{key: Fraction(data[key]) for key in ("epsilon", "rho", "delta") if data[key] is not None}})
+    return Charge(**{**data, **{key: read_fraction(data[key]) for key in ("epsilon", "rho", "delta") if data[key] is not None}})
+
+
+def read_fraction(text: str) -> Fraction:
+    """The fraction that was written as "num/den", or "num". Nothing else: "1e999999999" would take hours, and all memory."""
+    if not re.fullmatch(r"[0-9]{1,1000}(/[0-9]{1,1000})?", text):
+        raise ValueError
+    return Fraction(text)

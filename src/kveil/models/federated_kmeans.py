@@ -66,7 +66,8 @@ class FederatedKMeans(EuclideanClusterer):
                   the columns, the names of the parties and which of them answered.
     Neighbours:   one record more or less at one party (or one person: `kveil.read(X, person=...)`).
     Sensitivity:  of counts and sums of disjoint cells: `kveil.desk.law.Law`, at every party.
-    Cost:         exactly `guarantee()`: a record is at one party, whose ledger is charged before each answer.
+    Cost:         at most `guarantee()`: a record is at one party, whose ledger is charged before each answer, and only for
+                  rounds that are asked.
     Not covered:  running time; a person with records at q parties pays q times; false answers of a party move the centres.
 
     >>> import numpy as np
