@@ -9,10 +9,10 @@ from importlib import import_module
 
 ALL = (
     "import_time", "samplers", "selection", "lloyd_speed", "tree_speed", "hst_speed", "pmed", "kmedian_speed", "seattle",
-    "stream", "federation", "hostile_messages", "parquet_memory", "utility", "relative_steps", "null", "kmedian_utility",
-    "candidate_claims", "local", "collect", "public", "tags", "text", "judge",
+    "stream", "federation", "hostile_messages", "parquet_memory", "utility", "relative_steps", "bounds", "null",
+    "kmedian_utility", "candidate_claims", "local", "collect", "public", "tags", "text", "judge",
 )  # fmt: skip
-WITH_ARGUMENTS = ("judge", "public", "utility")
+WITH_ARGUMENTS = ("bounds", "judge", "public", "utility")
 USUAL = {"utility": ("--barred",)}  # among others: the whole table takes hours
 
 
