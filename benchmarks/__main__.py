@@ -11,12 +11,12 @@ from importlib import import_module
 
 ALL = (
     "import_time", "tiny_fits", "samplers", "selection", "lloyd_speed", "tree_speed", "hst_speed", "pmed", "kmedian_speed",
-    "seattle", "stream", "federation", "hostile_messages", "parquet_memory", "utility", "relative_steps", "null",
-    "kmedian_utility", "candidate_claims", "local", "collect", "collector", "public", "tags", "text", "sparse_memory",
-    "sparse_cost", "judge",
+    "seattle", "stream", "federation", "hostile_messages", "parquet_memory", "utility", "relative_steps", "bounds",
+    "null", "kmedian_utility", "candidate_claims", "local", "collect", "collector", "public", "tags", "text",
+    "sparse_memory", "sparse_cost", "judge",
 )  # fmt: skip
 WITH_ARGUMENTS = (
-    "collector", "collector_faults", "judge", "public", "sparse_cost", "sparse_memory", "tags", "text", "utility",
+    "bounds", "collector", "collector_faults", "judge", "public", "sparse_cost", "sparse_memory", "tags", "text", "utility",
 )  # fmt: skip
 USUAL = {"utility": ("--barred",)}  # among others: the whole table takes hours
 

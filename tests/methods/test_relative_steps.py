@@ -41,9 +41,11 @@ def test_noise_that_is_not_small_leaves_the_fewest_steps():
     assert len(spent(model, blobs(500, 5), "distances")) == 1 + 2  # the radius of all rows, and two steps
 
 
-def test_noise_longer_than_the_radius_leaves_one_step_after_a_recovery():
+def test_where_noise_is_long_few_centres_are_asked_for_with_all_steps():
     model = PrivateKMeans(8, epsilon=0.25, delta=1e-6, bounds=(0, 1), random_state=0)
-    assert len(spent(model, np.random.default_rng(0).random((1500, 64)), "distances")) == 1 + 1
+    assert len(spent(model, np.random.default_rng(0).random((1500, 64)), "distances")) == 1 + 4
+    assert len(np.unique(model.cluster_centers_, axis=0)) in (2, 3)
+    assert "centres apart, not 8" in model.release_.notes[0]
 
 
 @pytest.mark.parametrize("n", [600, 20_000])
@@ -81,6 +83,22 @@ def test_a_move_that_is_mostly_noise_goes_hardly_further():
     moved = [step(Told([100], [[1000, 0, 0, 0]], 100 * 9.9 / 50), frame, placed, 50.0, 1, 1, is_plain=last)[1].moves
              for last in (True, False)]  # fmt: skip
     assert np.linalg.norm(moved[1]) < 1.01 * np.linalg.norm(moved[0])
+
+
+def test_a_step_is_averaged_with_what_steps_before_it_said_and_not_with_where_they_went():
+    """What is known is at 10, a longer move went to 16, and the mean is told at 14, with noise that explains half of the 16
+    that it is off what is known, squared."""
+    frame = Frame(None, np.zeros(4, dtype=np.int64), 1000)
+    placed, known = Placed(np.array([[16.0, 0, 0, 0]]), np.ones(1), np.ones(1)), np.array([[10.0, 0, 0, 0]])
+    desk = Told([100], [[-200, 0, 0, 0]], 100 * 8**0.5 / 50)
+    after, how = step(desk, frame, placed, 50.0, 1, 1, known=known)
+    assert after.centers[0] == pytest.approx([12, 0, 0, 0])
+    assert how.known == pytest.approx(after.centers)
+    further, how = step(desk, frame, placed, 50.0, 1, 1, known=known, is_plain=False)
+    assert how.known[0] == pytest.approx([12, 0, 0, 0])
+    assert further.centers[0, 0] < 12  # a longer move from 16
+    weak, _ = step(Told([0], [[-200, 0, 0, 0]], 1.0), frame, placed, 50.0, 1, 1, known=known)
+    assert weak.centers[0] == pytest.approx([10, 0, 0, 0])
 
 
 def test_joined_leaves_hold_all_cells_that_they_stand_for():

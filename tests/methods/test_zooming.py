@@ -88,13 +88,26 @@ def test_a_verdict_weighs_the_width_of_a_cell_by_its_rows():
     assert replace(release, synopsis=replace(synopsis, half=half, **parts)).verdict().explained > 0.95
 
 
-def test_few_rows_in_wide_clusters_beside_crowds_are_not_taken_for_noise():
-    """Three crowds in tight clusters make the mean cost small; errors of five wide ones are small beside their own rows."""
+def crowds_and_few():
+    """Three crowds in tight clusters and five wide clusters of 100 rows: rows, and the places of the five."""
     rng = np.random.default_rng(5)
     crowds = np.repeat([[-0.7, -0.3], [-0.64, -0.24], [-0.58, -0.3]], 2000, axis=0)
-    wide = np.repeat([[-0.12, -0.2], [-0.12, -0.4], [0.08, -0.2], [0.08, -0.4], [-0.02, -0.3]], 100, axis=0)
-    rows = np.vstack([crowds + 0.006 * rng.standard_normal((6000, 2)), wide + 0.02 * rng.standard_normal((500, 2))])
-    assert fitted(rows, 1, k=8, seed=1).release_.verdict().word != "noise"
+    places = np.array([[-0.12, -0.2], [-0.12, -0.4], [0.08, -0.2], [0.08, -0.4], [-0.02, -0.3]])
+    wide = np.repeat(places, 100, axis=0)
+    return np.vstack([crowds + 0.006 * rng.standard_normal((6000, 2)), wide + 0.02 * rng.standard_normal((500, 2))]), places
+
+
+def test_few_rows_in_wide_clusters_beside_crowds_are_not_taken_for_noise():
+    """The crowds make the mean cost small; errors of the wide clusters are small beside their own rows."""
+    assert fitted(crowds_and_few()[0], 1, k=8, seed=1).release_.verdict().word != "noise"
+
+
+def test_few_rows_in_wide_clusters_beside_crowds_have_their_centres():
+    """In cells as small as those of the crowds, rows of a wide cluster would be taken for noise, and its centre lost."""
+    rows, places = crowds_and_few()
+    models = [fitted(rows, 1, k=8, seed=seed) for seed in range(20)]
+    off = np.array([np.linalg.norm(places[:, None] - model.cluster_centers_, axis=2).min(axis=1).max() for model in models])
+    assert (off < 0.03).sum() >= 17
 
 
 @pytest.mark.parametrize("log", [3.0, 8.0])

@@ -75,3 +75,33 @@ def test_cells_of_other_sizes_are_no_block_even_if_their_number_would_fit():
 def test_cells_with_a_gap_or_one_inside_another_are_refused(codes, levels):
     with pytest.raises(AssertionError, match="exactly one"):
         Tiling(np.array([4, 4]), np.array(codes), np.array(levels))
+
+
+@settings(deadline=None, max_examples=60)
+@given(tilings(), st.integers(0, 5), st.data())
+def test_joined_cells_are_the_farthest_ancestors_down_from_a_level_that_hold_none_of_those_kept(tiling, level, data):
+    n = len(tiling.codes)
+    kept = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)), dtype=bool)
+    joined, which = tiling.joined(kept, level)
+    found = {(int(code), int(own)) for code, own in zip(joined.codes, joined.levels, strict=True)}
+    for cell in range(n):
+        expected = int(tiling.levels[cell])
+        for up in range(expected - 1, level - 1, -1):
+            inside = tiling.first >> (tiling.depth - up) == tiling.first[cell] >> (tiling.depth - up)
+            if not kept[cell] and not kept[inside].any():
+                expected = up
+        assert (int(tiling.codes[cell]) >> (int(tiling.levels[cell]) - expected), expected) in found
+    first = (tiling.codes << (tiling.depth - tiling.levels))[which]
+    assert first.tolist() == (joined.codes << (tiling.depth - joined.levels)).tolist()
+
+
+@settings(deadline=None, max_examples=60)
+@given(tilings())
+def test_cells_touch_where_their_boxes_meet(tiling):
+    middles, halves = tiling.boxes()
+    every = np.arange(len(middles))
+    touching = tiling.touching(every, every)
+    for one, other in itertools.product(every, every):
+        low = np.maximum(middles[one] - halves[one], middles[other] - halves[other])
+        high = np.minimum(middles[one] + halves[one], middles[other] + halves[other])
+        assert touching[one, other] == (low <= high).all()

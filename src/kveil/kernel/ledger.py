@@ -103,8 +103,8 @@ class Ledger:
 
     def __init__(self, book: "_File | _Memory", terms: tuple[Any, ...]) -> None:
         self.name, self.relation, unit, self.rule, epsilon, delta, *limits = terms
-        self.unit, self.epsilon, self.delta = PrivacyUnit(**json.loads(unit)), loss.read_fraction(epsilon), loss.read_fraction(delta)
-        self._book, self._limits = book, tuple(limits)
+        self.epsilon, self.delta = loss.read_fraction(epsilon), loss.read_fraction(delta)
+        self.unit, self._book, self._limits = PrivacyUnit(**json.loads(unit)), book, tuple(limits)
         self.stated: dict[str, str] = {}
 
     @classmethod

@@ -25,7 +25,7 @@ from kveil.solve.synopsis import Distances, Step, Synopsis, of_steps
 from kveil.space.euclidean import Centers
 
 MOST_STEPS, STEADY = 8, 0.03  # noise in an average centre, over the clip radius, for a step more
-FURTHER, N_PLAIN = 0.5, 2  # how much further than the mean steps go; and how many last ones do not, to average their noise
+FURTHER, N_PLAIN = 0.5, 2  # how much further than the mean steps go; and how many last ones do not, so that labels settle
 STANDS_OUT = 15.0  # deviations of its rows, for a centre to have a radius of its own
 NO_SIGNAL = "too little budget for so many centres: all are one private mean. Use delta > 0, a smaller domain or fewer centres."
 
@@ -40,12 +40,14 @@ class Means(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """How a step went, in steps of the grid: centres (k, columns) before it, noise in each count, moves, and the clip radius."""
+    """How a step went, in steps of the grid: centres (k, columns) before it, noise in each count, moves, and the clip radius; and
+    the best guess (k, columns) of the means, of this step and those before, which a longer move goes beyond."""
 
     before: Floats
     count_noise: float
     moves: Floats
     radius: float | None
+    known: Floats | None = None
 
 
 def number_of_rows(desk: Desk, share: float, least: float = 10.0) -> float:
@@ -80,16 +82,22 @@ def asked_means(desk: Desk, question: Residuals, of_counts: Any, of_sums: Any) -
     return means(counts, sums, question.radii)
 
 
-def means(counts: Noisy, sums: Noisy, radii: Any, *, least: float = 2.0, squared_errors: Floats | None = None) -> Means:
-    """Mean residuals of cells, shrunken towards 0 by the noise that is expected in them.
+def means(
+    counts: Noisy, sums: Noisy, radii: Any, *, least: float = 2.0, squared_errors: Floats | None = None, known: Any = 0.0
+) -> Means:
+    """Mean residuals of cells, shrunken towards what is known by the noise that is expected in them.
 
     least: deviations that a count needs to be acted upon. squared_errors: (cells,) what is expected of the squared length of a
-    mean residual, if something tells: noise is weighed against it, and the errors are those of what comes out.
+    mean residual, if something tells: noise is weighed against it, and the errors are those of what comes out. known: (cells,
+    columns) what earlier answers say of the mean residuals; default 0, nothing but that they are about their bases.
     """
     n, radii = np.maximum(counts.values, 1.0), np.asarray(radii, dtype=np.float64)
     errors = sums.noise * radii / n
     found = sums.values / n[:, None]
-    moves = within(shrunk(found, errors**2) if squared_errors is None else weighed(found, errors**2, squared_errors), radii)
+    if squared_errors is None:
+        moves = within(known + shrunk(found - known, errors**2), radii)
+    else:
+        moves = within(weighed(found, errors**2, squared_errors), radii)
     if squared_errors is not None:
         errors = np.sqrt(squared_errors * errors**2 / np.maximum(squared_errors + errors**2, 1e-300))
     return Means(counts.values, moves, errors, counts.values < max(least * counts.noise, 0.5))
@@ -97,26 +105,31 @@ def means(counts: Noisy, sums: Noisy, radii: Any, *, least: float = 2.0, squared
 
 def step(
     desk: Desk, frame: Frame, placed: Placed, radii: Any, of_counts: Any, of_sums: Any, *, least: float = 2.0,
-    squared_errors: Floats | None = None, is_plain: bool = True,
+    squared_errors: Floats | None = None, is_plain: bool = True, known: Floats | None = None,
 ) -> tuple[Placed, Taken]:  # fmt: skip
     """A Lloyd step on residuals about released centres, clipped to a radius, or each to one of its own. A centre whose count is
     weak stays.
 
     is_plain: others go up to half as far again as the mean says, by how far it stands out from its noise: where labels change
-    slowly, that saves steps. With labels as they are, up to twice as far costs no more than staying.
+    slowly, that saves steps. With labels as they are, up to twice as far costs no more than staying. known: (k, columns) the best
+    guess of the means so far, which this step's is averaged with by what noise explains of the difference; default the centres.
     """
     codes = whole_steps(placed.centers, frame.radius)
     clipped_to = np.maximum(np.ceil(np.broadcast_to(radii, len(codes))), 1).astype(np.int64)
     counts, sums = desk.ask(Residuals.about(frame, codes, clipped_to), of_counts, of_sums)  # public, charged
-    found = means(counts, sums, clipped_to, least=least, squared_errors=squared_errors)
-    before, moves = codes.astype(np.float64), np.where(found.is_weak[:, None], 0.0, found.moves)
+    before = codes.astype(np.float64)
+    away = np.zeros_like(before) if known is None else known - before
+    found = means(counts, sums, clipped_to, least=least, squared_errors=squared_errors, known=away)
+    moves = np.where(found.is_weak[:, None], away, found.moves)
+    best = within(before + moves, float(frame.radius))
     if not is_plain:
         squares = (moves**2).sum(axis=1)
         moves = moves * (1 + FURTHER * squares / np.maximum(squares + found.errors**2, TINY))[:, None]
     after = Placed(
         within(before + moves, float(frame.radius)), found.counts, np.where(found.is_weak, placed.errors, found.errors)
     )
-    return after, Taken(before, counts.noise, moves, float(np.average(clipped_to, weights=np.maximum(found.counts, 1.0))))
+    radius = float(np.average(clipped_to, weights=np.maximum(found.counts, 1.0)))
+    return after, Taken(before, counts.noise, moves, radius, best)
 
 
 def affordable_steps(ground: Ground, n: float, k: int, fewest: int) -> int:
@@ -143,6 +156,7 @@ def relative_steps(
     kept = ground.desk.left * (of_last or 1 / max(n_steps, 1))  # for the last step
     desk, taken, is_low = ground.desk, [], ground.d <= 3
     radii: Any = float(ground.reach)
+    known: Floats | None = None
     of_counts = 0.25 if is_low else 0.05  # sums of few columns carry little noise
     for number in range(n_steps):
         progress("relative step", number + 1, n_steps)
@@ -156,7 +170,10 @@ def relative_steps(
         else:
             radii, bins = _radii(ground, near, of_radius, shares[1], radii, n)
         is_plain = is_low or number >= n_steps - N_PLAIN
-        placed, how = step(desk, ground.whole, placed, radii, *shares, squared_errors=squared_errors, is_plain=is_plain)
+        placed, how = step(
+            desk, ground.whole, placed, radii, *shares, squared_errors=squared_errors, is_plain=is_plain, known=known
+        )
+        known = how.known
         taken.append(noted(ground, placed, how, bins))
         squared_errors = None
     return placed, tuple(taken)

@@ -37,8 +37,8 @@ class Figures:
 
     Exact, but for two cases. At most three columns: a fit looks up to three times before it counts cells, and this is for three
     looks; with fewer, the noise of a cell is up to 17 % smaller. Above 12 columns (Gaussian noise: 16) released values decide how
-    many steps there are: pure noise is as the noisy number of rows says, and Gaussian noise as long as the radius means fewer
-    steps than 4, with less noise each. Where noise is so small that a fit takes more steps, the last one is as it would be
+    many steps there are: pure noise is as the noisy number of rows says, and long Gaussian noise means fewer centres, each with
+    less. Where noise is so small that a fit takes more steps, the last one is as it would be
     without them.
 
     noise_share: the root mean squared length of the noise in a centre of rows/k rows, over the radius at which rows are clipped

@@ -10,6 +10,8 @@ import numpy as np
 from kveil.arrays import Bools, Floats, Integers
 from kveil.partition.midpoints import Midpoints, halving_order
 
+CHUNK = 64  # cells that are compared with all others at once
+
 
 @dataclass(frozen=True, eq=False)
 class Tiling:
@@ -39,6 +41,18 @@ class Tiling:
         owner = np.repeat(np.arange(len(parts)), parts)
         inside = np.arange(len(owner)) - np.repeat(np.cumsum(parts) - parts, parts)
         return replace(self, codes=(self.codes[owner] << bits[owner]) + inside, levels=(self.levels + bits)[owner])
+
+    def joined(self, kept: Bools, level: int) -> tuple[Tiling, Integers]:
+        """The same partition with cells below `level` joined where an ancestor, not above it, holds none of those `kept`; and for
+        each of its cells the first one here that it holds."""
+        levels, is_open = self.levels.copy(), ~kept & (self.levels > level)
+        for up in range(level, self.depth):
+            ancestor = self.first >> (self.depth - up)
+            is_free = is_open & (self.levels > up) & ~np.isin(ancestor, ancestor[~is_open])
+            levels[is_free], is_open = up, is_open & ~is_free
+        codes = self.codes >> (self.levels - levels)
+        which = np.unique(codes << (self.depth - levels), return_index=True)[1]
+        return replace(self, codes=codes[which], levels=levels[which]), which
 
     @property
     def depth(self) -> int:
@@ -82,7 +96,13 @@ class Tiling:
         """By how many levels up they go at most; a cell is a block of its own."""
         return {0: (np.arange(len(self.codes)), np.arange(len(self.codes)) + 1)}
 
-    def boxes(self, shown: Bools | slice = slice(None)) -> tuple[Floats, Floats]:
+    def touching(self, cells: Integers, others: Integers) -> Bools:
+        """(cells, others) whether two cells, given by their places here, touch: at a corner at least."""
+        (middles, halves), (other_middles, other_halves) = self.boxes(cells), self.boxes(others)
+        apart = np.abs(middles[:, None] - other_middles) - (halves[:, None] + other_halves)
+        return np.asarray((apart <= 1e-6 * other_halves.max(initial=0.0)).all(axis=2))
+
+    def boxes(self, shown: Bools | Integers | slice = slice(None)) -> tuple[Floats, Floats]:
         """Middles and half-widths (cells, axes), of all cells or of those that are shown."""
         first, levels = self.first[shown], self.levels[shown]
         low, high = (np.tile(side * self.half.astype(np.float64), (len(first), 1)) for side in (-1, 1))
@@ -93,3 +113,8 @@ class Tiling:
             low[:, axis] = np.where(is_deeper & is_upper, middle, low[:, axis])
             high[:, axis] = np.where(is_deeper & ~is_upper, middle, high[:, axis])
         return (low + high) / 2, (high - low) / 2
+
+
+def in_chunks(cells: Integers) -> list[Integers]:
+    """The same cells, few at a time: a table of all pairs would fill the memory."""
+    return [cells[start : start + CHUNK] for start in range(0, len(cells), CHUNK)]

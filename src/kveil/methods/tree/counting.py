@@ -7,7 +7,7 @@ import numpy as np
 from kveil.arrays import Bools, Floats
 from kveil.methods.ground import Ground
 from kveil.methods.tree.zooming import Zoomed, zoomed
-from kveil.partition.tiling import Tiling
+from kveil.partition.tiling import Tiling, in_chunks
 from kveil.questions.frame import Frame
 from kveil.questions.midpoint_cells import TileCounts
 from kveil.solve.evidence import stands_out, sure_sum
@@ -18,6 +18,7 @@ TWO, THREE = 2, 3  # halvings: a block has 4 cells, or 8
 UP = 4  # halvings: cells that stand out together are at most 16
 OUTSIDE = 3.0  # of outside cells, noise passes with probability exp(-3) in all: a centre far out is a centre lost
 FAR_OUTSIDE = 5.0  # the same where nothing tells that there are rows outside at all
+NEIGHBOURS = 8  # of a cell, about
 WITHIN = 1.6  # inside: 0.2 blocks of empty cells pass
 
 
@@ -68,4 +69,18 @@ def _pooled(tiling: Tiling, counts: Floats, weights: Floats, inside: Bools, devi
         least = np.where(outside, sure_sum(sizes, without, is_pure=is_pure), sure_sum(sizes, within, is_pure=is_pure))
         passed = rest & (sums >= np.maximum(least * deviation, 0.5))
         found[passed] = sums[passed] / sizes[passed]
+    return _with_fringe(tiling, counts, found, outside, deviation, is_pure=is_pure)
+
+
+def _with_fringe(tiling: Tiling, counts: Floats, weights: Floats, outside: Bools, deviation: float, *, is_pure: bool) -> Floats:
+    """Weights with those of cells outside that touch a cell which stands out there. They are few, so that noise among them passes
+    less: a small cluster would lose its rim, and its centre half a cell."""
+    surest = np.flatnonzero(outside & (weights > 0))
+    least = sure_sum(1, np.log(max(1, NEIGHBOURS * len(surest))) + WITHIN, is_pure=is_pure) * deviation
+    rest = np.flatnonzero(outside & (weights == 0) & (counts >= np.maximum(least, 0.5)))
+    touches = np.zeros(len(rest), dtype=bool)
+    for some in in_chunks(surest):
+        touches |= tiling.touching(rest, some).any(axis=1)
+    found = weights.copy()
+    found[rest[touches]] = counts[rest[touches]]
     return found

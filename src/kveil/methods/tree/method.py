@@ -125,6 +125,8 @@ def _check_tuning(task: Task) -> None:
 class _Fit(Stages):
     """One fit: the stages, centres from the leaves, and relative steps."""
 
+    short_noise: ClassVar[tuple[float, float]] = (0.35, 0.35)
+
     def run(self) -> Found:
         seen = self.look()
         if self.ground.task.sample is None:
@@ -225,17 +227,16 @@ class _Fit(Stages):
         return lean if self.n_groups(leaves, seen, lean) == self.n_groups(leaves, seen, full) else full
 
     def _recovery_steps(self, seen: FirstLook) -> int:
-        """How many relative steps the recovery leaves budget for: fewer where noise would be as long as the radius of the rows
-        (pure noise: a third of it), since a step like that moves centres at random."""
+        """How many relative steps the recovery leaves budget for. Pure noise: fewer where it would be as long as a third of the
+        radius of the rows, since a step like that moves centres at random. Else so few centres are asked for that it is not."""
         desk = self.desk
+        if not self.is_pure:
+            return self.tuning.steps or fewest_steps(self.d, desk.kind)
 
         def noise(n_draws: int) -> float:
             return float(np.sqrt(desk.spread(self.d, 1.0, 0.9 * desk.left / n_draws))) * self.k / seen.n
 
-        if self.is_pure:
-            return next((t for t in (2, 1) if noise(t + 1) <= 0.1**0.5), 0)
-        fewest = fewest_steps(self.d, desk.kind)
-        return self.tuning.steps or next((t for t in range(fewest, 1, -1) if noise(t + 1) <= 1), 1)
+        return next((t for t in (2, 1) if noise(t + 1) <= 0.1**0.5), 0)
 
 
 def _filled(placed: Placed, k: int) -> tuple[Placed, tuple[str, ...]]:

@@ -63,6 +63,8 @@ class Stages:
 
     # For the one grid over few columns. What is left is for one step, which in three columns has coarser cells to mend.
     of_few_columns: ClassVar[Mapping[int, float]] = {1: 0.9, 2: 0.9, 3: 0.78}
+    # Gaussian noise in the mean of a k-th of all rows, at most, of their radius, for k centres; and in that of fewer.
+    short_noise: ClassVar[tuple[float, float]] = (1.0, 0.5)
 
     def __init__(self, ground: Ground, tuning: TreeTuning, rng: np.random.Generator) -> None:
         self.ground, self.desk, self.tuning, self.rng = ground, ground.desk, tuning, rng
@@ -97,11 +99,13 @@ class Stages:
         return seen._replace(n_centers=self._told_apart(seen.n, seen.radius, noise), most=most)
 
     def _told_apart(self, n: float, radius: float, noise: float) -> int:
-        """How many clusters of equal size have a mean whose noise is shorter than the radius: k, or fewer with less noise, or
-        0 where not even two have. Only a projection needs to ask: its recovery has noise in all columns."""
-        if not self.is_projected or noise * self.k <= n * radius:
+        """k, or as many clusters of equal size as have a mean whose noise is short beside the radius, or 0 where not even two
+        have: more cost more by their noise than they save. Only a projection needs to ask: its recovery has noise in all columns.
+        """
+        longest, short = (1.0, 0.5) if self.is_pure else self.short_noise
+        if not self.is_projected or noise * self.k <= longest * n * radius:
             return self.k
-        fewer = int(0.5 * n * radius / noise)
+        fewer = int(short * n * radius / noise)
         return fewer if fewer >= 2 else 0
 
     def leaves(self, seen: FirstLook) -> tuple[Frame, Grown]:

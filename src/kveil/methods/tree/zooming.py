@@ -14,7 +14,7 @@ from kveil.arrays import Bools, Floats, Integers
 from kveil.desk.base import Curator
 from kveil.methods.ground import Ground
 from kveil.partition.midpoints import DEEPEST
-from kveil.partition.tiling import Tiling
+from kveil.partition.tiling import Tiling, in_chunks
 from kveil.questions.frame import Frame
 from kveil.questions.midpoint_cells import TileCounts
 from kveil.solve.evidence import by_chance, least_deviations
@@ -24,9 +24,9 @@ CLEAR = 16.0  # deviations of one count that the number of rows must reach, or a
 LEAST_CELLS, MOST_CELLS = (64, 16, 16), 4096  # of a look
 FEW_CELLS = 0.25  # of those counted: more may not be kept
 MOST_ROWS, DOUBT = 0.85, 3.0  # of all rows: what kept cells must hold, less so many deviations of their sum
-LEAST_ROWS, MORE_ROWS = 0.5, 1.5  # and at least this, more the more of the cells they are: there is less to gain
+LEAST_ROWS, MORE_ROWS = 0.5, 1.5  # and at least this, more the longer the sides that they are left with: there is less to gain
+BY_ROWS = 0.5  # power of a cell's rows that the number of its parts follows
 FINER = 4  # halvings beside the region: rows of it lie there too
-CHUNK = 64  # cells that are compared with all others at once
 
 
 class Zoomed(NamedTuple):
@@ -43,11 +43,11 @@ class Zoomed(NamedTuple):
 
 
 def zoomed(ground: Ground, frame: Frame, half: Floats, bits: int, n: float) -> Zoomed:
-    """The region that holds most rows, and how to divide it into about 2**bits cells; the rest is as coarse as a grid of
-    2**bits cells over the whole box, and finer beside the region. Public, charged."""
+    """The region that holds most rows, and how to divide it into about 2**bits cells, finer where it holds more; the rest is as
+    coarse as a grid of 2**bits cells over the whole box, and finer beside the region. Public, charged."""
     size = np.maximum(np.ceil(half), 1).astype(np.int64)
     deepest = min(DEEPEST, int(np.floor(np.log2(2.0 * size)).sum()))  # cells one step wide
-    tiling, region, spent = Tiling.whole(size), np.ones(1, dtype=bool), 0.0
+    tiling, region, spent, held = Tiling.whole(size), np.ones(1, dtype=bool), 0.0, np.full(1, n)
     for share, least_cells in zip(OF_LOOKS, LEAST_CELLS, strict=True):
         deviation = ground.desk.deviation(share)
         cells = float(np.clip(2 * n / max(deviation, 1e-9), least_cells, MOST_CELLS))
@@ -59,31 +59,41 @@ def zoomed(ground: Ground, frame: Frame, half: Floats, bits: int, n: float) -> Z
         spent += share
         if kept is None:
             break
-        tiling, region = tried, kept
-    fine = max(0, round(bits - np.log2(region.sum())))
-    beside = np.where(_beside(tiling, region), np.minimum(tiling.levels[region][0] + fine - tiling.levels, FINER), 0)
-    halved = np.where(region, fine, np.maximum(beside, bits - tiling.levels))
+        tiling, region, held = tried, kept > 0, kept
+    own = np.zeros(len(region), dtype=np.int64)
+    own[region] = np.maximum(0, np.rint(bits - np.log2(region.sum()) + BY_ROWS * np.log2(held[region] / held[region].mean())))
+    beside = _beside(tiling, region, own)
+    tiling, which = _joined(tiling, region | (beside >= 0), bits, 1 - held.sum() / n)
+    region, beside, own = region[which], beside[which], own[which]
+    finer = np.minimum(tiling.levels[region][0] - tiling.levels + beside, FINER)
+    halved = np.where(region, own, np.maximum(np.where(beside >= 0, finer, 0), bits - tiling.levels))
     return Zoomed(tiling, region, np.clip(halved, 0, deepest - tiling.levels), spent)
 
 
-def _kept(desk: Curator, question: TileCounts, is_new: Bools, share: float, n: float) -> Bools | None:
-    """Which new cells hold rows; None unless few of them hold most rows."""
+def _joined(tiling: Tiling, kept: Bools, bits: int, outside: float) -> tuple[Tiling, Integers]:
+    """Small cells but those `kept` joined, until they are as many as their part of the rows, `outside`, has of 2**bits cells:
+    rows of a small cluster show in few cells, and in many they are lost in noise."""
+    n_small = int((~kept & (tiling.levels > bits)).sum())
+    up = int(np.log2(max(1.0, n_small / (1 + 2.0**bits * max(outside, 0.0)))))
+    return tiling.joined(kept, max(bits, tiling.depth - up))
+
+
+def _kept(desk: Curator, question: TileCounts, is_new: Bools, share: float, n: float) -> Floats | None:
+    """Noisy rows of new cells that hold some, 0 for others; None unless few of them hold most rows."""
     ((counts, deviation),) = desk.ask(question, share)  # public, charged
     is_pure = desk.kind == "pure"
     least = least_deviations(len(counts), is_pure=is_pure)
     is_kept = np.asarray(is_new & (counts >= max(least * deviation, 0.5)))
     part = is_kept.sum() / is_new.sum()
     held = counts[is_kept].sum() - by_chance(least, is_pure=is_pure) * deviation * is_new.sum()  # without what noise adds
-    needed = max(MOST_ROWS * n - DOUBT * deviation * is_kept.sum() ** 0.5, (LEAST_ROWS + MORE_ROWS * part) * n)
-    return is_kept if part <= FEW_CELLS and held >= needed else None
+    side = part ** (2 / len(question.tiling.half))  # of a grid over kept cells alone, squared, beside one over all
+    needed = max(MOST_ROWS * n - DOUBT * deviation * is_kept.sum() ** 0.5, (LEAST_ROWS + MORE_ROWS * side) * n)
+    return np.where(is_kept, counts, 0.0) if part <= FEW_CELLS and held >= needed else None
 
 
-def _beside(tiling: Tiling, region: Bools) -> Bools:
-    """Which cells touch a cell of the region, at a corner at least."""
-    middles, halves = tiling.boxes()
-    found = np.zeros(len(region), dtype=bool)
-    for start in range(0, int(region.sum()), CHUNK):
-        some = np.flatnonzero(region)[start : start + CHUNK]
-        apart = np.abs(middles[:, None] - middles[some]) - (halves[:, None] + halves[some])
-        found |= (apart <= 1e-6 * halves[some].max()).all(axis=2).any(axis=1)
+def _beside(tiling: Tiling, region: Bools, bits: Integers) -> Integers:
+    """How often the cells of the region that a cell touches, at a corner at least, are halved at most; -1 if it touches none."""
+    every, found = np.arange(len(region)), np.full(len(region), -1)
+    for some in in_chunks(np.flatnonzero(region)):
+        found = np.maximum(found, np.where(tiling.touching(every, some), bits[some], -1).max(axis=1))
     return found
