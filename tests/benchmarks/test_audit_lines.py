@@ -1,8 +1,8 @@
 """What `make audit` lets pass; the audits themselves take minutes."""
 
 import pytest
-
 from benchmarks.audit import Line
+
 from kveil.audit import Verdict
 
 
