@@ -6,7 +6,7 @@ import joblib
 import numpy as np
 import pytest
 
-from kveil.audit import Attack, Event, Neighbours, check, one_run, worst_cases
+from kveil.audit import Attack, Event, Neighbours, Verdict, check, one_run, worst_cases
 from kveil.auditing.leaving import Outcomes, leaves, observe
 from kveil.errors import InvalidType, InvalidValue
 
@@ -105,6 +105,7 @@ def test_a_verdict_is_written_as_json(geometric, pair):
     assert told["looks"][-1]["bound"]["runs"] == found.looks[-1].bound.runs
     assert str(found).startswith("counts: ")
     assert "<svg" in found.report()
+    assert Verdict(**told | {"looks": found.looks}) == found  # but for what was counted it comes back
 
 
 def test_an_estimator_is_fitted_anew_every_time(pair):

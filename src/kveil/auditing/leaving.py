@@ -92,7 +92,7 @@ def leaves(outcome: Any) -> dict[str, float]:
 
 
 def _walk(name: str, value: Any, seen: set[int], depth: int) -> Iterator[tuple[str, float]]:
-    if value is None or isinstance(value, bool | np.bool_ | Real):
+    if value is None or isinstance(value, int | float | np.bool_):
         yield name, _finite(value)
     elif isinstance(value, str):
         yield f"{name} as text", float(crc32(value.encode()) % 2**20)
@@ -103,6 +103,8 @@ def _walk(name: str, value: Any, seen: set[int], depth: int) -> Iterator[tuple[s
         yield f"{name} length", float(len(value))
     elif isinstance(value, np.ndarray) or sp.issparse(value):
         yield from _array(name, value)
+    elif isinstance(value, Real):
+        yield name, _finite(value)
     elif depth < DEEP and id(value) not in seen and not isinstance(value, PUBLIC):
         seen.add(id(value))
         for key, part in _parts(value):
@@ -111,7 +113,7 @@ def _walk(name: str, value: Any, seen: set[int], depth: int) -> Iterator[tuple[s
 
 def _finite(value: Any) -> float:
     number = 0.0 if value is None else float(value)
-    return float(np.clip(number, -HUGE, HUGE)) if number == number else -HUGE  # no number is a number of its own
+    return min(max(number, -HUGE), HUGE) if number == number else -HUGE  # no number is a number of its own
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
