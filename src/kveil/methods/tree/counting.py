@@ -76,8 +76,8 @@ def _with_fringe(tiling: Tiling, counts: Floats, weights: Floats, outside: Bools
     """Weights with those of cells outside that touch a cell which stands out there. They are few, so that noise among them passes
     less: a small cluster would lose its rim, and its centre half a cell."""
     surest = np.flatnonzero(outside & (weights > 0))
-    least = sure_sum(1, np.log(max(1, NEIGHBOURS * len(surest))) + WITHIN, is_pure=is_pure) * deviation
-    rest = np.flatnonzero(outside & (weights == 0) & (counts >= np.maximum(least, 0.5)))
+    least = float(sure_sum(np.ones(1), np.log(max(1, NEIGHBOURS * len(surest))) + WITHIN, is_pure=is_pure)[0]) * deviation
+    rest = np.flatnonzero(outside & (weights == 0) & (counts >= max(least, 0.5)))
     touches = np.zeros(len(rest), dtype=bool)
     for some in in_chunks(surest):
         touches |= tiling.touching(rest, some).any(axis=1)
