@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from kveil import Euclidean, Graph, KMedian, Manhattan, Metric, Precomputed
 from kveil.errors import InvalidType, InvalidValue
 from kveil.solve.demand import Demand
-from kveil.solve.kmedian import default_restarts
+from kveil.solve.kmedian import default_effort
 
 EDGES = np.array([[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 6], [6, 7]])
 LENGTHS = np.array([1, 1, 1, 9, 1, 1, 1])
@@ -94,17 +94,19 @@ def test_more_steps_and_perturbations_cost_no_more():
     assert shaken < long < once
 
 
-def test_graphs_and_small_universes_are_searched_from_several_starts():
+def test_graphs_and_small_universes_are_searched_with_perturbations():
     points = Euclidean(np.random.default_rng(0).random((200, 2)))
     whole = KMedian(12, random_state=5).fit(points)
-    assert np.array_equal(whole.center_indices_, KMedian(12, n_restarts=3, random_state=5).fit(points).center_indices_)
+    asked = KMedian(12, n_restarts=1, n_perturbations=50, random_state=5).fit(points)
+    assert np.array_equal(whole.center_indices_, asked.center_indices_)
     assert whole.cost_ < KMedian(12, n_restarts=1, random_state=5).fit(points).cost_
     shaken, once = (KMedian(12, n_perturbations=1, n_restarts=n, random_state=5).fit(points) for n in (None, 1))
     assert np.array_equal(shaken.center_indices_, once.center_indices_)
     large, everyone = Euclidean(np.zeros((4097, 1))), Demand.of(np.arange(4097))
-    assert default_restarts(large, everyone) == 1
-    assert default_restarts(large, Demand.of(np.arange(4095))) == 3
-    assert default_restarts(Graph.from_edges([[i, i + 1] for i in range(4096)]), everyone) == 3
+    assert default_effort(large, everyone) == (1, 0)
+    assert default_effort(large, Demand.of(np.arange(4095))) == (1, 50)
+    assert default_effort(Graph.from_edges([[i, i + 1] for i in range(4096)]), everyone) == (1, 50)
+    assert default_effort(Graph.from_edges([[i, i + 1] for i in range(9000)]), Demand.of(np.arange(9001))) == (3, 0)
 
 
 def plain_fasterpam(apart, centers):

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from kveil.errors import InvalidType, InvalidValue
 from kveil.methods.task import check_choice, check_count
 from kveil.models.paying import public_generator
-from kveil.solve.kmedian import INITS, default_restarts, solve_kmedian
+from kveil.solve.kmedian import INITS, default_effort, solve_kmedian
 from kveil.solve.loss import OBJECTIVES, Loss
 from kveil.solve.metric_seeding import demanded
 from kveil.space.universe import Space, check_universe
@@ -28,8 +28,9 @@ class KMedian(ClusterMixin, BaseEstimator):
     objective: "k-median" (distances) or "k-means" (squared distances; centres are still points of the universe).
     n_perturbations: how often a few centres are replaced at random and the search goes on from there, keeping what is not worse.
         0 is one local optimum, within a percent or two of the best; 500 found the best known on all p-median instances tried.
-    n_restarts: searches from fresh seeds, of which the cheapest is kept. None is 3 on a Graph and on any universe of up to 4096
-        points, and 1 on larger ones or with perturbations.
+    n_restarts: searches from fresh seeds, of which the cheapest is kept.
+        Where neither is given: one search with 50 perturbations on a Graph and on any universe of up to 4096 points; three
+        searches without on a Graph too large for a table; and one search elsewhere. Else None is 0 perturbations or 1 search.
     max_steps: most passes over the candidates in one search; it ends before, when no swap with a candidate lowers the cost.
     random_state: seeds, order of candidates and perturbations.
 
@@ -50,7 +51,7 @@ class KMedian(ClusterMixin, BaseEstimator):
         *,
         init: Literal["k-median++", "hst", "random"] = "k-median++",
         objective: Literal["k-median", "k-means"] = "k-median",
-        n_perturbations: int = 0,
+        n_perturbations: int | None = None,
         n_restarts: int | None = None,
         max_steps: int = 100,
         random_state: Any = None,
@@ -77,18 +78,22 @@ class KMedian(ClusterMixin, BaseEstimator):
         check_choice("init", self.init, INITS)
         check_choice("objective", self.objective, OBJECTIVES)
         demand = demanded(space, self.n_clusters, sample_weight, "sample_weight")
-        shakes = _check_natural(self.n_perturbations)
-        usual = 1 if shakes else default_restarts(space, demand)
+        restarts, shakes = self._effort(default_effort(space, demand))
         found = solve_kmedian(
             space, demand, int(self.n_clusters), public_generator(self.random_state), objective=self.objective, init=self.init,
-            n_restarts=usual if self.n_restarts is None else check_count("n_restarts", self.n_restarts), n_perturbations=shakes,
-            max_rounds=check_count("max_steps", self.max_steps),
+            n_restarts=restarts, n_perturbations=shakes, max_rounds=check_count("max_steps", self.max_steps),
         )  # fmt: skip
         unit = Loss.within(space.diameter, self.objective, demand.total).worth(space.step) * demand.unit
         self.space_, self.center_indices_, self.cost_ = space, found.centers, found.cost * unit
         self.cluster_centers_ = None if space.points is None else space.points[found.centers]
         self.labels_: NDArray[np.int32] = space.nearest(found.centers)[0]
         return self
+
+    def _effort(self, usual: tuple[int, int]) -> tuple[int, int]:
+        if self.n_restarts is self.n_perturbations is None:
+            return usual
+        restarts = 1 if self.n_restarts is None else check_count("n_restarts", self.n_restarts)
+        return restarts, 0 if self.n_perturbations is None else _check_natural(self.n_perturbations)
 
     def predict(self, rows: ArrayLike) -> NDArray[np.int32]:
         """The nearest centre of every row: of a point of the universe by number, or of the point nearest to its coordinates."""

@@ -26,7 +26,7 @@ Rng = np.random.Generator
 Init = Literal["hst", "k-median++", "random"]
 INITS = ("hst", "k-median++", "random")
 
-RESTARTS, FEW_PAIRS = 3, 2**24
+RESTARTS, SHAKES, FEW_PAIRS = 3, 50, 2**24
 FIRST = 400  # points, of which the first centres come where all can be candidates: coarse swaps are found among few
 DRAWN, AROUND = 600, 300  # candidates by k-median++, and around all centres together; 10 for every centre if that is more
 PARTS = (4, 16, 64)  # of its cluster around a centre, nearer and nearer
@@ -58,10 +58,12 @@ def solve_kmedian(
     return min(runs, key=lambda run: run.cost)
 
 
-def default_restarts(space: Space, demand: Demand) -> int:
-    """Searches from fresh seeds where nobody says how many: several on graphs, whose local optima differ most, and where a search
-    takes a fraction of a second anyway."""
-    return RESTARTS if isinstance(space, Graph) or space.n_points * len(demand.indices) <= FEW_PAIRS else 1
+def default_effort(space: Space, demand: Demand) -> tuple[int, int]:
+    """Searches from fresh seeds, and perturbations of each, where nobody says how many: more on graphs, whose local optima differ
+    most, and where a search takes a fraction of a second anyway."""
+    if not isinstance(space, Graph) and space.n_points * len(demand.indices) > FEW_PAIRS:
+        return 1, 0
+    return (1, SHAKES) if fits(space, demand) else (RESTARTS, 0)
 
 
 def _seeds(space: Space, demand: Demand, k: int, loss: Loss, objective: Objective, init: Init, rng: Rng) -> Integers:
