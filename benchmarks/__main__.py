@@ -12,7 +12,7 @@ from importlib import import_module
 ALL = (
     "import_time", "tiny_fits", "samplers", "selection", "lloyd_speed", "tree_speed", "hst_speed", "pmed", "kmedian_speed",
     "seattle", "stream", "federation", "hostile_messages", "parquet_memory", "utility", "relative_steps", "bounds",
-    "null", "kmedian_utility", "candidate_claims", "local", "collect", "collector", "public", "tags", "text",
+    "null", "kmedian_utility", "kmedian_yardstick", "candidate_claims", "local", "collect", "collector", "public", "tags", "text",
     "sparse_memory", "sparse_cost", "judge",
 )  # fmt: skip
 WITH_ARGUMENTS = (
