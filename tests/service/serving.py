@@ -70,7 +70,7 @@ class Service:
         return self.request("POST", f"/v1/manifests/{manifest_hash}/reports", body, {**PLAIN, **headers})
 
     def raw(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=60)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=15)
 
     def stop(self, by: signal.Signals = signal.SIGTERM) -> int:
         self.process.send_signal(by)
