@@ -143,7 +143,36 @@ test("a new key is trusted once, and an old statement is not played again", asyn
   await client.rotate({ body, byOld, byNew });
   assert.equal(await client.key(), key);
   await assert.rejects(client.rotate({ body, byOld, byNew }), Refused);
+  const back = vectors("rotations").find(([pinned, , , , told]) => pinned === key && told !== "refused"); // its serial is 1, too
+  await assert.rejects(client.rotate({ body: back[1], byOld: back[2], byNew: back[3] }), Refused);
   assert.equal(await refusal(client, ONE_ROUND), "manifest"); // of the old key
+});
+
+test("without a pinned key the first one that is met stays", async () => {
+  const { storage, client } = await device({ key: "" });
+  assert.equal(await refusal(client, ONE_ROUND), "manifest");
+  await assert.rejects(client.trustFirst([ONE_ROUND[0].replace('"signature":"', '"signature":"00')]), Refused);
+  await client.trustFirst(ONE_ROUND);
+  assert.equal(await client.key(), KEY);
+  const [, body, byOld, byNew, [next]] = vectors("rotations")[0];
+  await client.rotate({ body, byOld, byNew });
+  await client.trustFirst(ONE_ROUND); // of a key that is trusted no more
+  assert.equal(await (await device({ storage, key: "" })).client.key(), next);
+});
+
+test("looking tells what would be refused, and draws nothing", async () => {
+  const { client } = await device();
+  const before = await client.look(ONE_ROUND);
+  assert.equal(before.row, undefined);
+  assert.equal((await client.history()).length, 0);
+  const row = await client.answer(ONE_ROUND, () => [51, 9]);
+  assert.deepEqual((await client.look(ONE_ROUND)).row, row);
+  await assert.rejects((await device({ cap: [1n, 2n] })).client.look(ONE_ROUND), Refused);
+});
+
+test("how sure anyone can become is rounded up", async () => {
+  const { mostSure } = await module("sure");
+  assert.deepEqual(["1/2", "1", "2", "4"].map(mostSure), ["62.3", "73.2", "88.1", "98.3"]);
 });
 
 test("a new ledger has a secret of its own, and an open one keeps it", async () => {

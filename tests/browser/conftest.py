@@ -1,6 +1,7 @@
-"""`mutate` lies beside the tests, and the drivers of Node and Chromium too."""
+"""Modules beside the tests: changes of manifests, the driver of Chromium, the service in a process, small campaigns."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "service"), str(HERE.parent / "collect")]

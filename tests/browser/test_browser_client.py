@@ -56,5 +56,5 @@ def test_the_package_is_packed_installed_and_imported(tmp_path):
 @pytest.mark.skipif(shutil.which("tsc") is None, reason="tsc is not installed, which checks the types of the browser's client")
 def test_types_are_right():
     files = [*STATIC.rglob("*.js")]
-    options = ["--allowJs", "--checkJs", "--strict", "--noEmit", "--target", "es2022", "--module", "nodenext"]
-    run("tsc", *options, "--lib", "es2023,dom,dom.iterable", *files)
+    options = ["--allowJs", "--checkJs", "--strict", "--noEmit", "--target", "es2022", "--module", "es2022"]
+    run("tsc", *options, "--moduleResolution", "bundler", "--lib", "es2023,dom,dom.iterable", *files)

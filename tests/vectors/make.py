@@ -24,7 +24,7 @@ sys.path += [str(FOLDER), str(FOLDER.parent / "collect")]
 import numpy as np
 from campaigns import KEY, OPEN, forged, make_campaign, make_collector, noon
 from chains import all_chains
-from test_hostile_manifests import REFUSED
+from test_hostile_manifests import REFUSED, put
 
 from kveil import canonical
 from kveil.collect import LocalClient, Refusal, hashing, report
@@ -136,6 +136,8 @@ def manifests(chains: dict[str, list[Signed]]) -> list[Any]:
     listed += [("a round is missing", [true[0], true[2]]), ("out of order", [true[1], true[0]]), ("twice", [true[0], true[0]])]
     listed += [("of another campaign", [other[0], true[1]]), ("empty", []), ("no buckets yet", chains["lae in 2"][:1])]
     listed += [("buckets", chains["lae in 2"])]
+    for bins in (8, 7, 2**21):
+        listed += [(f"a fold of {bins}", [forged(first, put({"seed": 5, "bins": bins, "bit": 1}, "queries", 0, "fold"))])]
     signed = [(name, [one.to_bytes().decode() for one in chain]) for name, chain in listed]
     text = first.to_bytes().decode()
     signed += [
@@ -182,7 +184,7 @@ def asked(queries: tuple[Query, ...]) -> list[Query]:
     near = [replace(one, kind="olh", M=5, kappa=1, rho=None) for one in some if one.key_rule == "nearest"]
     bits = [replace(one, kind="hrr", M=2) for one in near]
     plain = [replace(one, kind="grr", M=one.n_keys) for one in near if one.n_keys >= 2]
-    return some + cells + near + bits + plain
+    return some + cells + near + 4 * bits + plain
 
 
 def unit_point(n_columns: int) -> list[float]:
@@ -285,6 +287,8 @@ def rotations() -> list[Any]:
     listed = [(KEY.public, good), (new.public, good), (KEY.public, Rotation.make(other, new, 1, OPEN[0]))]
     listed += [(KEY.public, Rotation(good.body, good.by_new, good.by_old)), (KEY.public, Rotation.make(KEY, new, 0, OPEN[0]))]
     listed += [(KEY.public, Rotation(good.body, good.by_old, other.sign(good.body)))]
+    named = good.body.replace(KEY.public.encode(), other.public.encode())
+    listed += [(KEY.public, Rotation(named, KEY.sign(named), new.sign(named))), (new.public, Rotation.make(new, KEY, 1, OPEN[0]))]
     future = good.body.replace(b"rotation/1", b"rotation/2")
     listed += [(KEY.public, Rotation(future, KEY.sign(future), new.sign(future)))]
     made: list[Any] = []

@@ -2,6 +2,7 @@
 // @ts-check
 import { check, left, today } from "./book.js";
 import { floats, fromHex, toHex } from "./bytes.js";
+import * as canonical from "./canonical.js";
 import { intoDomain, preferred } from "./encoding.js";
 import { randomBytes } from "./ledger.js";
 import { verified } from "./manifest.js";
@@ -26,7 +27,7 @@ export class LocalClient {
   /**
    * @param {Ledger} ledger
    * @param {{nFeatures: number, key: string, cap?: Fraction, witnesses?: string[], clock?: () => number, word?: Words}} terms
-   *   key: the collector's, pinned. cap: epsilon in any 365 days. clock: milliseconds. word: the only source of chance.
+   *   key: the collector's, pinned; "" if there is none (`trustFirst`). cap: epsilon in any 365 days. clock: milliseconds. word: the only source of chance.
    */
   constructor(ledger, { nFeatures, key, cap = [4n, 1n], witnesses = [], clock = Date.now, word = systemWord }) {
     this.ledger = ledger;
@@ -39,17 +40,43 @@ export class LocalClient {
   }
 
   /**
-   * The stored row for the last of these rounds, the same however often it is asked for. Throws `Refused`.
+   * Everything that can be refused, without drawing or storing anything: the last of these rounds, and the row that was made for
+   * it before, if there is one. Throws `Refused`.
    * @param {string[]} chain signed manifests of rounds 1 .. r, as they travel
+   * @returns {Promise<{manifest: Manifest, row: Row | undefined}>}
+   */
+  async look(chain) {
+    const book = await this.ledger.book();
+    const manifest = await verified(chain, trusted(book, this.pinned), this.witnesses);
+    this.#checkTerms(manifest, await cohort(book.secret, manifest.campaign), today(book, this.#day()));
+    return { manifest, row: this.#kept(book, manifest) };
+  }
+
+  /**
+   * The stored row for the last of these rounds, the same however often it is asked for. Throws `Refused`.
+   * @param {string[]} chain
    * @param {() => unknown} point called last, after everything was checked; from then on nothing throws
    * @returns {Promise<Row>}
    */
   async answer(chain, point) {
-    const before = await this.ledger.book();
-    const manifest = await verified(chain, trusted(before, this.pinned), this.witnesses);
-    const own = await cohort(before.secret, manifest.campaign);
-    this.#checkTerms(manifest, own, today(before, this.#day()));
+    const { manifest } = await this.look(chain);
     return this.ledger.change((book) => this.#paid(book, manifest, point));
+  }
+
+  /**
+   * Without a pinned key, trust the one that signed the first campaign that this device meets, from then on. It is for pages that
+   * the collector itself serves, which could name any key: others pin one.
+   * @param {string[]} chain
+   */
+  async trustFirst(chain) {
+    if (await this.key()) return;
+    need(Array.isArray(chain) && chain.length > 0, "the manifests of all rounds so far are needed");
+    const { key } = canonical.read(canonical.read(chain[0]).manifest).header;
+    await verified(chain, key, this.witnesses);
+    await this.ledger.change((book) => {
+      const isFirst = trusted(book, this.pinned) === ""; // another tab may have met one meanwhile
+      return { value: undefined, book: isFirst ? { ...book, changes: [...book.changes, { serial: 0, old: "", key }] } : book };
+    });
   }
 
   /** Every report that this device has made. */
@@ -122,13 +149,9 @@ export class LocalClient {
    * @param {() => unknown} point
    */
   #paid(book, manifest, point) {
-    const kept = book.rows.find((row) => row.campaign === manifest.campaign);
-    if (kept && kept.hash !== manifest.hash) {
-      throw new Refused("answered", "this device has had its one say in this campaign. Nothing was charged.");
-    }
+    const kept = this.#kept(book, manifest);
     if (kept) return { value: kept };
     const { eps } = manifest.header.privacy;
-    check(book, eps, this.cap, this.#day());
     const sendAt = this.#moment(manifest.not_after);
     const report = drawn(manifest, point, this.word);
     /** @type {Row} */
@@ -137,6 +160,20 @@ export class LocalClient {
       state: "prepared", day: today(book, this.#day()), sendAt,
     };
     return { value: row, book: { ...book, rows: [...book.rows, row] } };
+  }
+
+  /**
+   * The row that was made for this manifest. Without one, whatever stands against a new one is thrown.
+   * @param {Book} book
+   * @param {Manifest} manifest
+   */
+  #kept(book, manifest) {
+    const kept = book.rows.find((row) => row.campaign === manifest.campaign);
+    if (kept && kept.hash !== manifest.hash) {
+      throw new Refused("answered", "this device has had its one say in this campaign. Nothing was charged.");
+    }
+    if (!kept) check(book, manifest.header.privacy.eps, this.cap, this.#day());
+    return kept;
   }
 
   /**

@@ -7,3 +7,4 @@ export { canVerify, verified } from "./manifest.js";
 export { systemWord } from "./randomiser.js";
 export { Refused } from "./refused.js";
 export { campaigns, chain, deliver } from "./sender.js";
+export { mostSure } from "./sure.js";
