@@ -7,7 +7,7 @@ const { LocalClient } = await module("client");
 const { Ledger, sealed } = await module("ledger");
 const { subsetSelect, systemWord, weights } = await module("randomiser");
 const { Refused } = await module("refused");
-const { deliver } = await module("sender");
+const { deliver, followKeys } = await module("sender");
 
 const known = chains();
 const ONE_ROUND = known.get("a whole epsilon"); // epsilon 1
@@ -146,6 +146,17 @@ test("a new key is trusted once, and an old statement is not played again", asyn
   const back = vectors("rotations").find(([pinned, , , , told]) => pinned === key && told !== "refused"); // its serial is 1, too
   await assert.rejects(client.rotate({ body: back[1], byOld: back[2], byNew: back[3] }), Refused);
   assert.equal(await refusal(client, ONE_ROUND), "manifest"); // of the old key
+});
+
+test("published changes of keys are followed, and what is none is passed over", async () => {
+  const { client } = await device();
+  const statements = vectors("rotations").map(([, statement, by_old, by_new]) => JSON.stringify({ by_new, by_old, statement }));
+  const rotations = ["no JSON", ...statements].map(btoa);
+  globalThis.fetch = async (url) => new Response(JSON.stringify({ rotations: url === "http://collector/v1/rotations" ? rotations : [] }));
+  await followKeys(client, "http://collector");
+  assert.equal(await client.key(), vectors("rotations")[0][4][0]);
+  await followKeys(client, "http://collector");
+  assert.equal((await client.ledger.book()).changes.length, 1);
 });
 
 test("without a pinned key the first one that is met stays", async () => {

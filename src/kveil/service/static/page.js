@@ -1,6 +1,7 @@
 // The page that a person meets: one question, one answer with noise, and in plain words what leaves the device.
 // @ts-check
-import { IndexedStorage, Ledger, LocalClient, Refused, campaigns, canVerify, chain, deliver, mostSure, systemWord } from "./client/index.js";
+import { IndexedStorage, Ledger, LocalClient, Refused, canVerify, mostSure, systemWord } from "./client/index.js";
+import { campaigns, chain, deliver, followKeys } from "./client/sender.js";
 import { floats } from "./client/bytes.js";
 import { written } from "./client/book.js";
 import { Place, part } from "./map.js";
@@ -52,6 +53,7 @@ async function openQuestion(client) {
  */
 async function show(client, question) {
   await client.trustFirst(question);
+  await followKeys(client, SERVICE);
   client.nFeatures = JSON.parse(JSON.parse(question[0]).manifest).header.domain.D; // the page asks for as many numbers
   const { manifest, row } = await client.look(question);
   part("name").textContent = manifest.header.name; // text, never HTML

@@ -6,5 +6,5 @@ export { Ledger } from "./ledger.js";
 export { canVerify, verified } from "./manifest.js";
 export { systemWord } from "./randomiser.js";
 export { Refused } from "./refused.js";
-export { campaigns, chain, deliver } from "./sender.js";
+export { campaigns, chain, deliver, followKeys } from "./sender.js";
 export { mostSure } from "./sure.js";

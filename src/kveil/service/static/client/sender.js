@@ -2,6 +2,7 @@
 // apart goes along: no cookies, no referrer.
 // @ts-check
 import { fromHex } from "./bytes.js";
+import * as canonical from "./canonical.js";
 
 /**
  * @typedef {import("./client.js").LocalClient} LocalClient
@@ -28,6 +29,22 @@ export async function campaigns(service) {
  */
 export async function chain(service, hashes) {
   return Promise.all(hashes.map(async (hash) => (await fetched(`${service}/v1/manifests/${hash}`)).text()));
+}
+
+/**
+ * Follow the changes of keys that a collector publishes, oldest first, as far as they begin at the key that is trusted.
+ * @param {LocalClient} client
+ * @param {string} service
+ */
+export async function followKeys(client, service) {
+  for (const text of (await (await fetched(`${service}/v1/rotations`)).json()).rotations) {
+    try {
+      const { statement: body, by_old: byOld, by_new: byNew } = canonical.read(atob(text));
+      await client.rotate({ body, byOld, byNew });
+    } catch {
+      // of another key, made before, or no statement at all: nothing was changed
+    }
+  }
 }
 
 /**
