@@ -165,11 +165,13 @@ def test_a_lost_acknowledgement_ends_in_one_report(service, browser, place):
     tab.call("Fetch.fulfillRequest", requestId=paused["requestId"], responseCode=503, responseHeaders=[])
     tab.until("document.getElementById('told').textContent.startsWith('Stored here, not sent yet')")
     (stored,) = serving.stored(place)
+    assert json.loads(tab.js(in_page("ledger")))["rows"][0]["state"] == "sent"
     tab.call("Fetch.disable")
     tab.go(url(service) + "?again")
     tab.until("document.getElementById('told').textContent.includes('has answered')")
     assert serving.stored(place) == {stored} == {shown_bytes(tab)}
     assert json.loads(tab.js(in_page("ledger")))["rows"][0]["state"] == "acked"
+    assert len([request for request in tab.requests() if request["url"].endswith("/reports")]) == 2
 
 
 def test_eight_tabs_at_once_make_one_report(service, browser, place):
@@ -177,8 +179,10 @@ def test_eight_tabs_at_once_make_one_report(service, browser, place):
     for tab in tabs:
         tab.go(url(service))
         tab.until(READY)
-    for tab in tabs:
-        tab.js(SUBMIT)
+        tab.js(f"globalThis.go = new BroadcastChannel('go'); go.onmessage = () => {{ {SUBMIT}; }}; 0")
+    starter = browser.tab()
+    starter.go(f"{url(service)}health")
+    starter.js("new BroadcastChannel('go').postMessage(0)")  # all in the same moment
     for tab in tabs:
         tab.until("!document.getElementById('proof').hidden")
     assert len({shown_bytes(tab) for tab in tabs}) == 1
