@@ -119,8 +119,12 @@ def test_counts_are_on_the_operators_address_alone(open_):
     assert numbers["kveil_waiting_reports"] == "0"
     (told,) = json.loads(open_.request("GET", "/status", admin=True)[2])["campaigns"]
     assert (told["state"], told["days_left"], told["laid_out_for"]) == ("open", 10, 5000)
-    rebound = open_.request("GET", "/status", headers={"host": "evil.example"}, admin=True)
-    assert problem(rebound) == "not-found"
+    page, script = (open_.request("GET", path, admin=True) for path in ("/", "/client/operator.js"))
+    assert b"Campaigns of this collector" in page[2]
+    assert page[1]["content-security-policy"].startswith("default-src 'none'")
+    assert (script[0], script[1]["content-type"]) == (200, "text/javascript")
+    for path in ("/status", "/metrics", "/", "/client/operator.js"):
+        assert problem(open_.request("GET", path, headers={"host": "evil.example"}, admin=True)) == "not-found"
 
 
 def test_health_readiness_and_the_marker(open_):

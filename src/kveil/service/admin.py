@@ -1,4 +1,4 @@
-"""The operator's address: counts for Prometheus, and the state of every campaign. Read only, and by default local."""
+"""The operator's address: a page, counts for Prometheus, and the state of every campaign. Read only, and by default local."""
 
 from __future__ import annotations
 
@@ -14,11 +14,22 @@ from starlette.routing import Route
 from kveil.errors import StorageUnavailable
 from kveil.service import problems, views
 from kveil.service.app import Service, problem_response
+from kveil.service.files import Files
 
 LOCAL = ("localhost", "127.0.0.1", "[::1]")
 
 
 def app(service: Service) -> Starlette:
+    files = Files(has_marker=False)
+
+    async def page(request: Request) -> Response:
+        is_meant = _is_meant(request, service.settings.admin_host)
+        return await files.operator(request) if is_meant else problem_response(problems.NOT_FOUND)
+
+    async def client(request: Request) -> Response:
+        is_meant = _is_meant(request, service.settings.admin_host)
+        return await files.client(request) if is_meant else problem_response(problems.NOT_FOUND)
+
     async def metrics(request: Request) -> Response:
         return await _told(request, lambda rounds: (service.counts.text(rounds), "text/plain; version=0.0.4"))
 
@@ -35,7 +46,8 @@ def app(service: Service) -> Starlette:
         text, media = write(rounds)
         return Response(text, headers={"content-type": media, "cache-control": "no-store"})
 
-    return Starlette(routes=[Route("/metrics", metrics), Route("/status", status)])
+    paths = {"/": page, "/client/{path:path}": client, "/metrics": metrics, "/status": status}
+    return Starlette(routes=[Route(path, answer) for path, answer in paths.items()])
 
 
 def _is_meant(request: Request, host: str) -> bool:

@@ -33,6 +33,9 @@ class Files:
     async def index(self, request: Request) -> Response:
         return self._answer("index.html", request)
 
+    async def operator(self, request: Request) -> Response:
+        return self._answer("operator.html", request)
+
     async def client(self, request: Request) -> Response:
         return self._answer(request.path_params["path"], request)
 

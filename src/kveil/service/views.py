@@ -87,7 +87,7 @@ def overview(storage: Storage, today: date | None = None) -> list[dict[str, Any]
         last, terms = rounds[-1], RoundTerms.of(rounds[-1])
         count = storage.count(last.id) if last.reports is None else last.reports
         state = state_of(storage, name, rounds)
-        is_over = day > terms.not_after
+        is_over, text = day > terms.not_after, storage.result(name)
         told.append(
             {
                 "campaign": name, "name": terms.name, "state": state, "round": terms.number, "rounds": terms.n_rounds,
@@ -95,6 +95,7 @@ def overview(storage: Storage, today: date | None = None) -> list[dict[str, Any]
                 "days_left": max(0, (terms.not_after - day).days + 1) if state == "open" else 0,
                 "reports": count, "least": terms.least, "laid_out_for": terms.people, "epsilon": terms.epsilon,
                 "stuck": int(state == "open" and is_over and count < terms.least), "admitted": storage.admitted(name),
+                **({} if text is None else {"result": json.loads(text)}),
             }
         )  # fmt: skip
     return told
