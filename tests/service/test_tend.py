@@ -132,7 +132,7 @@ def test_a_child_does_the_step_and_alone_reads_the_key(tmp_path, key, capfd):
     with Collector(place) as collector:
         assert collector.state(campaign) == (1, "done")
     (told,) = overview(storage, days.today)
-    assert len(told["result"]["centers"]) == len(told["result"]["sd"])
+    assert len(told["result"]["centers"]) > 1
     said = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
     assert [one["event"] for one in said] == ["closed", "published"]
     opened(place, days, name="other", protocol="refine", min_reports=0)
