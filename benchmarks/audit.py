@@ -70,6 +70,8 @@ def main() -> None:
         ideal = "" if line.ideal is None else f" An ideal attack expects {line.ideal:.2f}."
         took = f"{line.verdict.seconds:.0f} s"
         print(f"{'ok   ' if line.passed else 'WRONG'} {line.kind} {line.verdict}{ideal} ({took})", flush=True)
+    if not lines:
+        sys.exit(f"no audit has the name {asked.only!r}, so nothing was checked. `kveil audit --list` has the names of models.")
     _show(lines)
     wrong = sum(not line.passed for line in lines)
     print(f"{len(lines)} audits, {wrong} wrong, {time.monotonic() - start:.0f} s")

@@ -76,7 +76,8 @@ def test_errors_make_it_unknown_unless_they_tell_the_tables_apart(geometric, pai
 
     found = check(sometimes, epsilon=1.0, pairs=[pair], runs=1000, attack=QUICK)
     assert (found.outcome, "raised" in found.reason) == ("unknown", True)
-    assert check(telling, epsilon=1.0, pairs=[pair], runs=1000, attack=QUICK).is_violated
+    told = check(telling, epsilon=1.0, pairs=[pair], runs=1000, attack=QUICK)
+    assert (told.is_violated, told.event[-8:]) == (True, "is there")
 
 
 def test_no_time_and_few_fits_are_unknown(geometric, pair):
@@ -192,6 +193,12 @@ def test_what_cannot_be_audited_is_refused(pair):
             check(_exact, **{"pairs": [pair], "runs": 400} | wrong)
     with pytest.raises(InvalidValue):
         check(_exact, epsilon=1.0, relation="replace-one", pairs=[pair], runs=400)
+
+
+def test_a_refusal_of_few_runs_says_how_many_are_enough(pair):
+    with pytest.raises(InvalidValue, match="Pass at least 80"):
+        check(_exact, epsilon=1.0, pairs=[pair], runs=79)
+    check(_exact, epsilon=1.0, pairs=[pair], runs=80, attack=QUICK)
 
 
 def test_one_run_sees_exact_counts_and_not_noise():

@@ -1,7 +1,7 @@
 """What `make audit` lets pass; the audits themselves take minutes."""
 
 import pytest
-from benchmarks.audit import Line
+from benchmarks.audit import Line, main
 
 from kveil.audit import Verdict
 
@@ -26,3 +26,9 @@ def verdict(outcome, lower):
 )
 def test_models_must_be_consistent_and_seen_and_twins_violated(line, passed):
     assert line.passed is passed
+
+
+def test_a_name_that_no_audit_has_is_no_success(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["audit", "--only", "no such model"])
+    with pytest.raises(SystemExit, match="nothing was checked"):
+        main()

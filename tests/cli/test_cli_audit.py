@@ -52,5 +52,9 @@ def test_what_is_not_there_is_refused(kveil, name):
     assert kveil("audit", name).code == 2
 
 
+def test_a_module_that_is_not_there_comes_with_an_example(kveil):
+    assert "pass my_models:model" in " ".join(kveil("audit", "model.py:model").err.split())
+
+
 def test_a_name_is_needed(kveil):
     assert kveil("audit").code == 2

@@ -40,6 +40,9 @@ def test_a_campaign_goes_from_init_to_result(kveil, storage, tmp_path):
     with serving(storage) as service:
         url = f"http://127.0.0.1:{service.port}"
         device = ("collect", "answer", url, "--key", key, "--ledger", "device.db", "--point-file", "point")
+        missing = kveil(*device[:-1], "no-point", "--first")
+        assert (missing.code, (tmp_path / "device.db").exists()) == (2, False), "a mistyped name is not paid for"
+        assert "new ledger file with is_first=True (in a shell: --first)" in kveil(*device[:6], "quiet.db", *device[7:]).out
         waits = kveil(*device, "--first")
         assert (waits.code, "22 bytes are stored, to be sent at" in waits.out) == (3, True)
         sent = kveil(*device, "--now")
@@ -68,7 +71,7 @@ def test_a_campaign_goes_from_init_to_result(kveil, storage, tmp_path):
 def test_too_few_reports_wait_and_an_end_asks_for_the_name(kveil, storage, monkeypatch):
     name = json.loads(kveil("collect", "init", *TERMS, "--key", "c.key", "--json").out)["campaign"]
     few = kveil("collect", "close", name, "--early")
-    assert (few.code, "fewer reports than it waits for (100)" in few.out) == (3, True)
+    assert (few.code, "fewer reports than it waits for (100). Wait, or end" in few.out) == (3, True)
     assert "one of few, withdrawn, fault" in kveil("collect", "end", name, "--key", "c.key", "--reason", "bored").err
     monkeypatch.setattr("typer.prompt", lambda *_, **__: "something else")
     assert kveil("collect", "end", name, "--key", "c.key", "--reason", "few").code == 2

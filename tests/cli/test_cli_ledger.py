@@ -114,6 +114,13 @@ def test_every_fit_is_a_line_that_says_what_it_took_and_for_what(kveil, budget, 
     assert told["charges"][0]["plan"]["charges"][0]["label"] == "counts"
 
 
+def test_every_release_is_shown_once_something_was_stated(kveil, budget, csv, tmp_path):
+    arguments = (*FIT, "--epsilon", 0.25, "--ledger", tmp_path / "budget.db", "--n-steps", 3)
+    for name, stated in (("1", ()), ("2", ("--purpose", "buses"))):
+        assert kveil("fit", csv, "-o", tmp_path / name, *arguments, *stated).code == 0
+    assert kveil("ledger", "show", tmp_path / "budget.db").out.count("release:") == 2
+
+
 def test_a_fit_with_scripted_noise_taints_the_ledger_and_is_marked(kveil, budget, csv, tmp_path):
     with scripted(1):
         assert kveil("fit", csv, "-o", tmp_path / "a", *FIT, "--ledger", tmp_path / "budget.db").code == 0

@@ -14,7 +14,7 @@ import numpy as np
 
 from kveil.arrays import Floats, Integers
 from kveil.auditing.bound import Bound
-from kveil.auditing.leaving import Outcomes, leaves
+from kveil.auditing.leaving import HUGE, Outcomes, leaves
 from kveil.auditing.scores import NAMES, Mean, Number, Score, learned, shown
 
 FEWEST = 60  # fits of each table below which scores are not learned
@@ -109,7 +109,8 @@ class Attack:
         ])  # fmt: skip
         side, place = np.unravel_index(int(np.argmax(bounds)), bounds.shape)
         cut = float(cuts[place])
-        return Event(f"{name} > {cut:.6g}", "one" if side == 0 else "other", cut, names, score, float(bounds[side, place]))
+        told = f"{name} is there" if cut <= -2 * HUGE else f"{name} > {cut:.6g}"  # above what `shown` puts for a missing number
+        return Event(told, "one" if side == 0 else "other", cut, names, score, float(bounds[side, place]))
 
 
 def _telling(one: Floats, other: Floats) -> Integers:

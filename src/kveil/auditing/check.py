@@ -13,6 +13,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 from kveil.auditing.attack import Attack
@@ -72,7 +73,8 @@ def check(
     _refuse(epsilon, delta, relation, pairs, confidence)
     plan = rounds(len(pairs), runs, 1 - confidence)
     if plan[0].runs < LEAST:
-        raise InvalidValue(f"{runs} runs are too few for {len(pairs)} pairs of neighbours. Pass more runs, or fewer pairs.")
+        least = next(fits for fits in count(runs) if rounds(len(pairs), fits, 1)[0].runs >= LEAST)
+        raise InvalidValue(f"{runs} runs are too few for {len(pairs)} pairs of neighbours. Pass at least {least}.")
     start = time.monotonic()
     fits = Fits(model, workers, start + seconds, told, asked=sum(2 * step.pairs * step.runs for step in plan))
     audit = _Audit(fits, pairs, epsilon, replace(attack or Attack(), delta=delta))

@@ -22,7 +22,9 @@ def answer(
     key: Annotated[str, typer.Option("--key", help="its public key, 64 digits or a file; by a way that you trust")],
     ledger: Annotated[Path, typer.Option("--ledger", help="this device's own ledger; keep it")],
     campaign: Annotated[str | None, typer.Option(help="which one, by its first digits, if several are open")] = None,
-    point_file: Annotated[Path | None, typer.Option("--point-file", help="file with the point; else it is asked for")] = None,
+    point_file: Annotated[
+        Path | None, typer.Option("--point-file", exists=True, dir_okay=False, help="file with the point; else it is asked for")
+    ] = None,  # a name that was mistyped must not be paid for; what the file holds is never refused
     code: Annotated[str | None, typer.Option(help="one-time code, where the collector asks for one")] = None,
     cap: Annotated[float, typer.Option(help="epsilon that this device may spend in 365 days")] = 4.0,
     first: Annotated[bool, typer.Option("--first", help="this device has no ledger yet; a lost one means a quiet year")] = False,
@@ -43,7 +45,8 @@ def answer(
     with Sender(url) as sender:
         open_ = [one for one in sender.campaigns() if one["state"] == "open" and one["campaign"].startswith(campaign or "")]
         if len(open_) > 1:
-            raise InvalidValue("several campaigns are open. Choose one: --campaign and the first digits of its hash.")
+            names = ", ".join(one["campaign"][:12] for one in open_)
+            raise InvalidValue(f"several campaigns are open: {names}. Choose one: --campaign and the first digits of its hash.")
         chain = sender.chain(open_[0]["manifests"]) if open_ else []
         n_columns = verified(chain, pinned)[-1].header.n_columns if chain else 1
         terms: dict[str, Any] = {"n_features": n_columns, "key": pinned, "cap": cap, "is_first": first}

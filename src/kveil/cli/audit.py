@@ -78,7 +78,10 @@ def _subject(name: str, delta: float, relation: Any, columns: int) -> Any:
     finally:
         sys.path.remove("")
     if model is None:
-        raise InvalidValue(f"there is no {attribute!r} in a module {module!r} that can be imported here.")
+        raise InvalidValue(
+            f"there is no {attribute!r} in a module {module!r} that can be imported here. For an estimator `model` in "
+            "my_models.py, go to the folder of that file and pass my_models:model."
+        )
     return Subject(lambda epsilon: model, worst_cases([-1.0] * columns, [1.0] * columns, relation), delta, relation)
 
 

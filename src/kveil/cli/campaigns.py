@@ -105,7 +105,8 @@ def close(
         if state == "open" and not is_over and not early:
             _not_yet(as_json, f"the round is open until {not_after}. Close it before that with --early.")
         if state == "open" and not is_over and count < least:
-            _not_yet(as_json, f"the round has fewer reports than it waits for ({least}).")
+            few = f"the round has fewer reports than it waits for ({least})"
+            _not_yet(as_json, f"{few}. Wait, or end the campaign: kveil collect end.")
         collector.close(name)
         number, state = collector.state(name)
     _say(as_json, {"campaign": name, "round": number, "state": state}, f"round {number}: {state}.")
@@ -140,7 +141,7 @@ def result(
     with _opened(storage) as collector:
         name = _found(collector, campaign)
         if collector.state(name)[1] in ("open", "closed"):
-            _not_yet(as_json, "this campaign has no result yet.")
+            _not_yet(as_json, "this campaign has no result yet. kveil collect status says what it waits for.")
         found = collector.result(name)
     if output is not None:
         output.write_text(found.to_json() + "\n", encoding="utf-8")

@@ -122,7 +122,7 @@ def _tell(expected: Any, played: Any, seconds: float) -> None:
     for name, text in as_table(expected):
         typer.echo(f"  {name}: {text}")
     counts = ", ".join(str(n) for n in played.answered)
-    typer.echo(f"\n{sum(played.answered)} devices sent 22 bytes each ({counts} a round), in {seconds:.1f} s.")
+    typer.echo(f"\n{sum(played.answered)} devices sent 22 bytes each ({counts} per round), in {seconds:.1f} s.")
     typer.echo(str(played.result))
 
 

@@ -71,7 +71,7 @@ def _print(ledger: Any, since: str | None, until: str | None) -> None:
     budget = f"epsilon {float(ledger.epsilon):.6g}, delta {float(ledger.delta):.3g}"
     typer.echo(f'ledger "{ledger.name}": {budget}, {ledger.relation}, protects {ledger.unit}, rule {ledger.rule}')
     typer.echo(f"spent: {ledger.spent()}\nleft:  {ledger.remaining()}")
-    table = Table("token", "reserved", "charged", "mechanisms", "state", *(["stated"] if any(map(_stated, entries)) else []))
+    table = Table("token", "reserved", "charged", "mechanisms", "state", *(["stated"] if any(map(_is_stated, entries)) else []))
     for entry in entries:
         for line, mark in ((entry, ""), *((part, "  ") for part in entry.rounds)):
             told = [] if len(table.columns) == MOST_PLAIN else [_stated(line) if line is entry else ""]
@@ -83,10 +83,12 @@ def _print(ledger: Any, since: str | None, until: str | None) -> None:
 MOST_PLAIN = 5  # columns of a table in which nothing was stated
 
 
+def _is_stated(entry: Any) -> bool:
+    return bool(entry.purpose or entry.data_name or entry.by)
+
+
 def _stated(entry: Any) -> str:
     """What the operator stated of an entry, if anything, and the first digits of its release."""
-    if not (entry.purpose or entry.data_name or entry.by):
-        return ""
     parts = {"": entry.purpose, "data: ": entry.data_name, "by: ": entry.by, "release: ": entry.release[:12]}
     return escape("\n".join(f"{name}{text}" for name, text in parts.items() if text))
 

@@ -17,7 +17,7 @@ LINES = (".txt", ".ids", "")  # one vertex per line; other files are tables
 def check_graph_options(demand: Path | None, bounds: str | None, center: str | None, radius: float | None, scaling: Any) -> None:
     """Refuse options that say something else than a demand on a graph."""
     if demand is None:
-        raise InvalidValue("--metric graph takes the roads from DATA and the people from --demand FILE, one vertex a line.")
+        raise InvalidValue("--metric graph takes the roads from DATA and the people from --demand FILE, one vertex per line.")
     if any(option is not None for option in (bounds, center, radius, scaling)):
         raise InvalidValue("a graph is its own domain. Leave out --bounds, --center, --radius and --scaling.")
 
@@ -30,7 +30,7 @@ def read_demand(graph: Graph, path: Path, columns: Any, person: Any, max_rows_pe
         if graph.names is not None:
             raise InvalidValue(
                 "the vertices of this graph are not called 0 to n - 1, so a column of numbers does not tell which is meant. Pass "
-                "the demand as a text file with the name of one vertex a line."
+                "the demand as a text file with the name of one vertex per line."
             )
         return read(path, columns=columns, person=person, max_rows_per_person=max_rows_per_person)
     if columns is not None or person is not None:
@@ -44,7 +44,7 @@ def _lines(path: Path) -> Any:
     from kveil.source.guard import quietly
 
     if not path.is_file():
-        raise SourceError(f"there is no file {path}. Pass a text file with one vertex a line, or a table, as --demand.")
+        raise SourceError(f"there is no file {path}. Pass a text file with one vertex per line, or a table, as --demand.")
     complaint = f"{path} cannot be read. Check that it may be."
     raw: bytes = quietly(path.read_bytes, complaint)
     lines = raw.removeprefix(b"\xef\xbb\xbf").removesuffix(b"\n").split(b"\n")  # a line is a row: no other character ends one

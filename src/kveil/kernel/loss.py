@@ -288,7 +288,7 @@ def no_guarantee(relation: Relation, unit: PrivacyUnit, trust: Trust) -> Guarant
 def floor_epsilon(epsilon: float | Fraction) -> Fraction:
     """Epsilon as a multiple of 2**-40, rounded down, so that the noise only grows and ten tenths fit into one."""
     if not (_is_number(epsilon) and Fraction(1, 2**30) <= epsilon <= 2**10):
-        raise InvalidValue(f"epsilon must be between 2**-30 and 1024, got {epsilon!r}: less drowns all, more hides nothing.")
+        raise InvalidValue(f"epsilon must be between 2**-30 and 1024, got {epsilon!r}. Smaller is more private and noisier.")
     return Fraction(math.floor(Fraction(epsilon) * 2**40), 2**40)
 
 

@@ -17,7 +17,7 @@ MOST_POINTS = 4096  # 8 million calls; more are for arrays, not for calls
 class Metric(Precomputed):
     """A public universe of at most 4096 points of any kind, with distances by a function of two of them.
 
-    The function is called once a pair, here, on public points only, and is not kept: no private row ever reaches it. Demand
+    The function is called once per pair, here, on public points only, and is not kept: no private row ever reaches it. Demand
     is therefore given by point number.
 
     points: a sequence of whatever the function takes; rows of an array, words, records.
