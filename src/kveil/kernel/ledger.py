@@ -18,6 +18,7 @@ Notes are a table of their own, to which lines are added and which is never chan
 import json
 import math
 import os
+import pathlib
 import sqlite3
 import threading
 from collections import Counter
@@ -37,35 +38,7 @@ Number = float | Fraction
 Path = str | os.PathLike[str]
 UNIT, DELTA_UNIT = 2**40, 2**60  # costs are counted in whole 1/UNIT of epsilon or rho, rounded up, so sums are exact
 
-SCHEMA = """
-CREATE TABLE ledger(one INTEGER PRIMARY KEY CHECK(one=1), version INTEGER NOT NULL, name TEXT NOT NULL, relation TEXT NOT NULL,
-  unit TEXT NOT NULL, rule TEXT NOT NULL CHECK(rule IN ('pure','zcdp','approx')), epsilon TEXT NOT NULL, delta TEXT NOT NULL,
-  limit_units INTEGER NOT NULL, limit_delta INTEGER NOT NULL);
-CREATE TABLE charge(id INTEGER PRIMARY KEY AUTOINCREMENT, token TEXT NOT NULL UNIQUE, units INTEGER NOT NULL CHECK(units>0),
-  delta_units INTEGER NOT NULL CHECK(delta_units>=0), plan TEXT NOT NULL, secure INTEGER NOT NULL, reserved_at TEXT NOT NULL,
-  committed_at TEXT, state TEXT NOT NULL DEFAULT 'reserved' CHECK(state IN ('reserved','committed')));
-CREATE TRIGGER within BEFORE INSERT ON charge WHEN
-  (SELECT COALESCE(SUM(units),0) FROM charge) + NEW.units > (SELECT limit_units FROM ledger) OR
-  (SELECT COALESCE(SUM(delta_units),0) FROM charge) + NEW.delta_units > (SELECT limit_delta FROM ledger)
-  BEGIN SELECT RAISE(ABORT,'budget'); END;
-CREATE TRIGGER once BEFORE INSERT ON charge WHEN NEW.state<>'reserved' OR
-  EXISTS(SELECT 1 FROM charge WHERE id=NEW.id OR token=NEW.token) BEGIN SELECT RAISE(ABORT,'a charge is written once'); END;
-CREATE TRIGGER keep BEFORE DELETE ON charge BEGIN SELECT RAISE(ABORT,'charges are never deleted'); END;
-CREATE TRIGGER fixed BEFORE UPDATE ON charge WHEN NOT (OLD.state='reserved' AND NEW.state='committed' AND NEW.id=OLD.id AND
-  NEW.token=OLD.token AND NEW.units=OLD.units AND NEW.delta_units=OLD.delta_units AND NEW.plan=OLD.plan AND NEW.secure=OLD.secure
-  AND NEW.reserved_at=OLD.reserved_at) BEGIN SELECT RAISE(ABORT,'charges are never changed'); END;
-CREATE TRIGGER one_ledger BEFORE INSERT ON ledger WHEN EXISTS(SELECT 1 FROM ledger) BEGIN SELECT RAISE(ABORT,'one ledger'); END;
-CREATE TRIGGER keep_ledger BEFORE DELETE ON ledger BEGIN SELECT RAISE(ABORT,'a ledger is never deleted'); END;
-CREATE TRIGGER fixed_ledger BEFORE UPDATE ON ledger BEGIN SELECT RAISE(ABORT,'a ledger is never changed'); END;
-"""
-NOTES = (  # made with the first note, so that older ledgers need no upgrade of their own, and older versions read newer ledgers
-    """CREATE TABLE IF NOT EXISTS note(id INTEGER PRIMARY KEY AUTOINCREMENT, token TEXT NOT NULL, name TEXT NOT NULL,
-  text TEXT NOT NULL, noted_at TEXT NOT NULL)""",
-    """CREATE TRIGGER IF NOT EXISTS note_of BEFORE INSERT ON note WHEN EXISTS(SELECT 1 FROM note WHERE id=NEW.id) OR
-  NOT EXISTS(SELECT 1 FROM charge WHERE token=NEW.token) BEGIN SELECT RAISE(ABORT,'a note is of a charge, and new'); END""",
-    """CREATE TRIGGER IF NOT EXISTS note_keep BEFORE DELETE ON note BEGIN SELECT RAISE(ABORT,'notes are never deleted'); END""",
-    """CREATE TRIGGER IF NOT EXISTS note_fixed BEFORE UPDATE ON note BEGIN SELECT RAISE(ABORT,'notes are never changed'); END""",
-)
+SCHEMA, NOTES = (pathlib.Path(__file__).with_name(name).read_text("utf-8") for name in ("ledger.sql", "ledger_notes.sql"))
 LONGEST_NOTE = 200  # characters
 
 
@@ -396,7 +369,7 @@ def _readable(notes: dict[str, str]) -> dict[str, str]:
 
 
 def _write_notes(db: sqlite3.Connection, token: str, notes: dict[str, str]) -> None:
-    for statement in NOTES if notes else ():
+    for statement in NOTES.split("\n\n") if notes else ():
         db.execute(statement)
     for name, text in notes.items():
         if not db.execute("SELECT 1 FROM note WHERE token=? AND name=? AND text=?", (token, name, text)).fetchone():
