@@ -76,7 +76,7 @@ def status(storage: Place, as_json: AsJson = False) -> None:
     from kveil.collect.storage import Storage
     from kveil.service.views import overview
 
-    opened = Storage(storage)
+    opened = Storage(_there(storage))
     told = overview(opened)
     opened.dispose()
     if as_json:
@@ -214,7 +214,14 @@ def _opened(storage: str, key: Path | None = None) -> Collector:
     from kveil.collect.collector import Collector
     from kveil.signing import SigningKey
 
-    return Collector(storage, key=None if key is None else SigningKey.load(key))
+    return Collector(_there(storage), key=None if key is None else SigningKey.load(key))
+
+
+def _there(storage: str) -> str:
+    """A mistyped file would be made anew, and hold no campaign."""
+    if "://" not in storage and not Path(storage).is_file():
+        raise InvalidValue(f"no storage at {storage!r}. `kveil collect init` makes one.")
+    return storage
 
 
 def _found(collector: Collector, text: str) -> str:
