@@ -275,7 +275,7 @@ class _Memory:
 
     def __init__(self, limits: tuple[int, int]) -> None:
         self._limits, self._pid, self._lock = limits, os.getpid(), threading.RLock()
-        self._spent, self._tainted = (0, 0), False
+        self._spent, self._tainted, self._is_busy = (0, 0), False, False
         self._rows, self._notes = dict[str, list[Any]](), dict[tuple[str, str, str], None]()
 
     def add(self, row: _Row, notes: dict[str, str], check: _Check) -> bool | None:
@@ -313,7 +313,13 @@ class _Memory:
         if os.getpid() != self._pid:
             raise TicketError("a fork copied this in-memory ledger: two copies would be two budgets. Use Ledger.create.")
         with self._lock:
-            yield
+            if self._is_busy:  # a signal or a finaliser cut in: what it spends would be lost when the other one goes on
+                raise BudgetError("this thread is in the middle of another charge on this ledger. Nothing was charged.")
+            try:
+                self._is_busy = True
+                yield
+            finally:
+                self._is_busy = False
 
 
 class _File:
