@@ -554,6 +554,22 @@ def test_a_ledger_that_is_gone_refuses_and_does_not_start_afresh(path, on_file):
             action()
 
 
+def test_what_is_said_of_a_damaged_ledger_quotes_nothing_of_it(path, on_file):
+    """SQLite itself quotes names that it finds in the file."""
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript("PRAGMA writable_schema=1; UPDATE sqlite_master SET name='MARKED', sql='x' WHERE name='charge'")
+    with closing(sqlite3.connect(path)) as db, pytest.raises(sqlite3.DatabaseError, match="MARKED"):
+        db.execute("SELECT * FROM charge")
+    for use in (on_file.spent, on_file.charges, lambda: on_file.reserve(plan(laplace("1/4")))):
+        with pytest.raises(BudgetError) as told:
+            use()
+        assert "MARKED" not in str(told.value)
+        assert told.value.__suppress_context__
+    with pytest.raises(InvalidValue) as refused:
+        Ledger.open(path)
+    assert "MARKED" not in str(refused.value)
+
+
 def test_a_locked_ledger_refuses_after_its_patience_and_charges_nothing(path, on_file, monkeypatch):
     real = sqlite3.connect
     monkeypatch.setattr(ledger_module.sqlite3, "connect", lambda *args, **more: real(*args, **{**more, "timeout": 0.05}))
