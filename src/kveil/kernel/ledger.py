@@ -351,6 +351,8 @@ class _File:
             check(PrivacyUnit(**json.loads(first[0])["unit"]) if first else None)
             into = "INSERT INTO charge(units, delta_units, token, plan, secure, reserved_at) VALUES (?,?,?,?,?,?)"
             db.execute(into, (units, delta_units, token, loss.to_json(plan), int(secure), day))
+            if db.execute("SELECT SUM(units) > limit_units OR SUM(delta_units) > limit_delta FROM charge, ledger").fetchone()[0]:
+                return None  # undone: a damaged file may have lost its trigger
             _write_notes(db, token, notes)
             db.execute("COMMIT")
             return tainted
@@ -425,9 +427,11 @@ def _check(db: sqlite3.Connection, terms: tuple[Any, ...]) -> None:
     delta = loss.read_fraction(delta)
     sound = isinstance(name, str) and relation in get_args(Relation) and all(type(limit) is int for limit in limits)
     sound &= rule in ("pure", "zcdp", "approx") and (delta == 0 if rule == "pure" else 0 < delta < 1)
-    for units, more, token, text, day in db.execute("SELECT units, delta_units, token, plan, reserved_at FROM charge"):
+    for units, more, token, text, day, secure in db.execute(
+        "SELECT units, delta_units, token, plan, reserved_at, secure FROM charge"
+    ):
         plan = json.loads(text)
-        sound &= type(units) is type(more) is int and units > 0 <= more and isinstance(token, str)
+        sound &= type(units) is type(more) is int and units > 0 <= more and isinstance(token, str) and secure in (0, 1)
         sound &= all(isinstance(charge["label"], str) and type(charge["times"]) is int for charge in plan.get("charges", ()))
         plan["unit"]["id_column"], datetime.fromisoformat(day)
     if db.execute("SELECT 1 FROM sqlite_master WHERE name='note'").fetchone():

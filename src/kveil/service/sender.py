@@ -31,7 +31,7 @@ class Sender:
     def __init__(self, url: str) -> None:
         if not url.startswith(("http://", "https://")):
             raise InvalidValue("the collector's address begins with https:// (or http://, on this machine).")
-        none = CookieJar(DefaultCookiePolicy(allowed_domains=()))  # the library would keep a collector's cookies and send them back
+        none = CookieJar(DefaultCookiePolicy(allowed_domains=()))  # else the library keeps cookies and sends them back
         self._http = httpx.Client(base_url=url.rstrip("/"), timeout=SECONDS, headers=ALIKE, cookies=none)
 
     def campaigns(self) -> list[dict[str, Any]]:
