@@ -215,6 +215,21 @@ def test_one_run_sees_exact_counts_and_not_noise():
     assert exact.right == 100
     assert exact.lower() > 2
     assert 0 < private.lower() <= 1
+    assert (exact.guesses, private.guesses) == (100, 100), "fixed before the fit: the best of several numbers is no bound"
+
+
+def test_guesses_of_one_run_look_at_scores_alone():
+    """Coins that had a say in a guess would make it right. A score that points the wrong way is wrong every time, and one that
+    tells nothing leaves the places of the canaries to decide."""
+    canaries, table = np.arange(400.0)[:, None], np.full((5, 1), -1.0)
+
+    def right(score):
+        present = lambda rows: np.isin(canaries[:, 0], rows[:, 0]).astype(float)  # noqa: E731
+        return one_run(present, table, canaries, guesses=100, score=score, random_state=1).right
+
+    coins = np.random.default_rng(1).integers(2, size=400).astype(bool)
+    assert right(lambda seen, _: -seen) == 0
+    assert right(lambda seen, _: np.zeros(400)) == coins[-50:].sum() + (~coins[:50]).sum()
 
 
 def test_events_are_learned_on_fits_that_came_before_all_that_they_are_counted_on(pair):

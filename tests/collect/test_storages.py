@@ -166,6 +166,23 @@ def test_postgresql_keeps_neither_order_nor_transaction_of_a_closed_round(postgr
     collector.dispose()
 
 
+def test_postgresql_keeps_neither_order_nor_transaction_of_proofs_after_a_round_closes(postgresql):
+    """A proof that lies where its report lay would tie the two together."""
+    collector, signed, campaign = opened(postgresql.database())
+    storage = collector._storage
+    collector.submit_many(signed.hash, reports(30))
+    for report_id in ids(5):
+        storage.insert(signed.hash, [Row(report_id, 0, 0)], Proofs({report_id: RNG.randbytes(32)}, False))
+    seen = "SELECT key, xmin::text FROM spent ORDER BY ctid"
+    before = asked(storage, seen)
+    assert len({xmin for _, xmin in before}) == 5, "while it is open, whoever reads the tables sees what came together"
+    collector.close(campaign)
+    after = asked(storage, seen)
+    assert len({xmin for _, xmin in after}) == 1
+    assert [one for one, _ in after] == sorted(one for one, _ in before)
+    collector.dispose()
+
+
 def test_sqlite_keeps_no_order_in_its_log_or_pages_after_a_round_closes(tmp_path):
     path = tmp_path / "collector.db"
     collector, signed, campaign = opened(path)

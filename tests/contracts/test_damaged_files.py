@@ -19,7 +19,7 @@ from numpy.lib import format as npy
 
 from kveil import Graph, Ledger, StreamKMeans, read
 from kveil.collect import Result
-from kveil.errors import BudgetError, InvalidValue, SourceError
+from kveil.errors import BudgetError, BudgetExceeded, InvalidValue, SourceError
 from kveil.federate import Policy
 from kveil.kernel.loss import Guarantee
 
@@ -92,6 +92,7 @@ CELLS = {
     "a plan without a unit": """UPDATE charge SET plan='{"charges": []}'""",
     "a day is no day": "UPDATE charge SET reserved_at='yesterday'",
     "a token is bytes": "UPDATE charge SET token=x'ff'",
+    "noise neither secure nor scripted": "UPDATE charge SET secure=2",
     "a note is bytes": "UPDATE note SET text=x'ff'",
     "a limit is text": "UPDATE ledger SET limit_units='all'",
     "a name is bytes": "UPDATE ledger SET name=x'ff'",
@@ -113,6 +114,17 @@ def test_a_ledger_with_a_damaged_cell_is_refused(name):
         db.execute(CELLS[name])
     with pytest.raises(InvalidValue, match="no kveil ledger, or damaged"):
         Ledger.open("l.db")
+
+
+def test_a_ledger_that_lost_its_triggers_still_refuses_what_does_not_fit():
+    ledger = Ledger.create("l.db", "clinic", 1.5 * float(PLAN.charges[0].epsilon), relation="add-remove")
+    with closing(sqlite3.connect("l.db", isolation_level=None)) as db:
+        for (trigger,) in db.execute("SELECT name FROM sqlite_master WHERE type='trigger'").fetchall():
+            db.execute(f"DROP TRIGGER {trigger}")
+    ledger.reserve(PLAN)
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(PLAN, purpose="beds")
+    assert len(Ledger.open("l.db").charges()) == 1
 
 
 def test_a_ledger_that_is_damaged_while_it_is_open_says_so():

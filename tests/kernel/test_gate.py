@@ -147,11 +147,28 @@ def test_a_receipt_names_the_reservation_the_place_in_the_plan_and_the_charge():
 
 def test_a_closed_ticket_draws_nothing():
     ledger = Ledger.memory("clinic", 1.0, relation="add-remove")
-    measurement = laplace_noise("sums", 1, QUARTER)
-    with ledger.reserve(Plan((measurement.charge,), "add-remove")) as ticket:
+    charge, drawn = laplace_noise("sums", 1, QUARTER).charge, []
+    with ledger.reserve(Plan((charge,), "add-remove")) as ticket:
         pass
     with pytest.raises(TicketError, match="closed"):
-        gate.run(measurement, RAW, ticket)
+        gate.run(Measurement(charge, lambda source, secret: drawn.append(secret)), RAW, ticket)
+    assert drawn == []
+
+
+def test_a_draw_that_fails_has_used_up_its_place_in_the_plan():
+    """Taken first: else a draw that raises could be made again and again, and tell of its secret by raising or not."""
+    ledger = Ledger.memory("clinic", 1.0, relation="add-remove")
+    charge, drawn = laplace_noise("sums", 1, QUARTER).charge, []
+
+    def draw(source, secret):
+        drawn.append(secret)
+        raise MemoryError
+
+    with ledger.reserve(Plan((charge,), "add-remove")) as ticket:
+        for error in (MemoryError, TicketError, TicketError):
+            with pytest.raises(error):
+                gate.run(Measurement(charge, draw), RAW, ticket)
+    assert len(drawn) == 1
 
 
 @pytest.mark.parametrize(("measurement", "secret"), MECHANISMS.values(), ids=MECHANISMS)

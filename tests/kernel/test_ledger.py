@@ -554,6 +554,22 @@ def test_a_ledger_that_is_gone_refuses_and_does_not_start_afresh(path, on_file):
             action()
 
 
+def test_what_is_said_of_a_damaged_ledger_quotes_nothing_of_it(path, on_file):
+    """SQLite itself quotes names that it finds in the file."""
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript("PRAGMA writable_schema=1; UPDATE sqlite_master SET name='MARKED', sql='x' WHERE name='charge'")
+    with closing(sqlite3.connect(path)) as db, pytest.raises(sqlite3.DatabaseError, match="MARKED"):
+        db.execute("SELECT * FROM charge")
+    for use in (on_file.spent, on_file.charges, lambda: on_file.reserve(plan(laplace("1/4")))):
+        with pytest.raises(BudgetError) as told:
+            use()
+        assert "MARKED" not in str(told.value)
+        assert told.value.__suppress_context__
+    with pytest.raises(InvalidValue) as refused:
+        Ledger.open(path)
+    assert "MARKED" not in str(refused.value)
+
+
 def test_a_locked_ledger_refuses_after_its_patience_and_charges_nothing(path, on_file, monkeypatch):
     real = sqlite3.connect
     monkeypatch.setattr(ledger_module.sqlite3, "connect", lambda *args, **more: real(*args, **{**more, "timeout": 0.05}))
@@ -610,6 +626,52 @@ def test_what_an_interrupt_cuts_off_in_memory_is_spent_and_nothing_stays_locked(
         ledger.reserve(plan(laplace("1/2")))
     ledger.reserve(plan(laplace("1/4")))
     assert ledger.spent().epsilon == 1.0
+
+
+def test_a_charge_that_cuts_into_another_one_of_its_thread_is_refused():
+    """A signal handler, or a finaliser: it would spend what the charge that it cut into has counted on."""
+    ledger, refused = Ledger.memory("clinic", 1.0, relation="add-remove"), []
+
+    class Cut(tuple):
+        def __getitem__(self, place):
+            if not refused:
+                with pytest.raises(BudgetError) as error:
+                    ledger.reserve(plan(laplace("3/4")))
+                refused.append(error)
+            return super().__getitem__(place)
+
+    ledger._book._limits = Cut(ledger._book._limits)
+    ledger.reserve(plan(laplace("3/4")))
+    assert refused
+    assert ledger.spent().epsilon == 0.75
+    assert len(ledger.charges()) == 1
+
+
+def test_a_charge_in_memory_waits_for_one_of_another_thread_that_is_half_made():
+    """Fifty threads that only hope to meet find no missing lock: here one asks while another is between looking and spending."""
+    ledger, asked, answers = Ledger.memory("clinic", 1.0, relation="add-remove"), plan(laplace("3/4")), []
+
+    def ask():
+        try:
+            ledger.reserve(asked)
+            answers.append("granted")
+        except BudgetExceeded:
+            answers.append("refused")
+
+    other = threading.Thread(target=ask)
+
+    class Slow(tuple):
+        def __getitem__(self, place):
+            if not other.ident:
+                other.start()
+                other.join(0.2)  # it waits for the lock, and in vain
+            return super().__getitem__(place)
+
+    ledger._book._limits = Slow(ledger._book._limits)
+    ledger.reserve(asked)
+    other.join()
+    assert answers == ["refused"]
+    assert len(ledger.charges()) == 1
 
 
 def test_fifty_threads_asking_for_a_tenth_get_exactly_ten(make):

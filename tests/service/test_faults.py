@@ -1,6 +1,8 @@
 """Kills, full disks, locks and lost connections: what was acknowledged is there, once, and service goes on without a restart."""
 
+import json
 import random
+import re
 import sqlite3
 import threading
 import time
@@ -112,7 +114,10 @@ def test_a_locked_file_is_503_and_taken_again_afterwards(tmp_path):
             assert problem(service.request("GET", "/ready")) == "busy"
         assert service.send(manifest, two)[::2] == (200, b"")
         assert service.request("GET", "/ready")[0] == 200
+        told = [line for line in map(json.loads, service.said().splitlines()) if line["event"] == "storage"]
     assert stored(place) == {one, two}
+    assert {tuple(line) for line in told} == {("event", "at", "fault", "is_passing")}, "no id, and nothing else of what waited"
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\dZ", line["at"]) for line in told), "no time finer than the minute"
 
 
 def test_a_full_disk_is_503_and_taken_again_once_there_is_room(tmp_path):

@@ -173,6 +173,17 @@ def test_an_end_is_told_and_verified_by_whoever_pins_the_key(tmp_path):
         assert json.loads(service.request("GET", f"/v1/campaigns/{campaign}")[2])["state"] == "ended"
 
 
+def test_what_is_kept_of_a_code_does_not_tell_it(tmp_path):
+    place, code = tmp_path / "collector.db", new_code()
+    campaign, _ = opened(place)
+    with Collector(place) as collector:
+        collector.add_codes(campaign, [digest(code, campaign)])
+        kept = b"".join(one.read_bytes() for one in tmp_path.iterdir())
+    assert digest(code, campaign) in kept
+    assert code.encode() not in kept
+    assert digest(code, campaign) != digest(code, "ab" * 32), "nor can it be looked up in another campaign"
+
+
 def test_codes_admit_one_report_each(place):
     campaign, manifest = opened(place)
     codes = [new_code() for _ in range(3)]

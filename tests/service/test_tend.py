@@ -1,6 +1,8 @@
 """Campaigns that go on by themselves, under a clock of the test's: closed when they are over, ended, and deleted at last."""
 
+import io
 import json
+from dataclasses import asdict
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -119,6 +121,20 @@ def test_only_who_holds_the_lease_does_anything(place, key):
     storage.take_lease("tend", "somebody else", -1)
     assert tended(place, rules, days).look() == 1
     storage.dispose()
+
+
+def test_a_fault_of_a_child_is_told_by_its_kind_alone(monkeypatch, capfd):
+    def fails(step):
+        raise RuntimeError("MARKED7f3a")
+
+    step = tend.Step("MARKED7f3a.db", "ab" * 32, "close", "MARKED7f3a.key", 10, "2030-01-01")
+    monkeypatch.setattr(tend, "take", fails)
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(asdict(step))))
+    with pytest.raises(SystemExit):
+        tend.main()
+    said = capfd.readouterr()
+    assert json.loads(said.err)["fault"] == "RuntimeError"
+    assert "MARKED7f3a" not in said.err + said.out
 
 
 def test_a_child_does_the_step_and_alone_reads_the_key(tmp_path, key, capfd):

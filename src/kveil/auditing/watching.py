@@ -19,6 +19,7 @@ from datetime import datetime
 from typing import Any, NoReturn, Protocol
 from unittest import mock
 
+from kveil.errors import TicketError
 from kveil.kernel import exact, gate, ledger
 from kveil.progress import listen
 from kveil.release import release
@@ -43,7 +44,8 @@ class Watcher(Protocol):
 def watched(tape: Watcher) -> Iterator[None]:
     """Everything that a run inside says and draws goes to the tape. Noise drawn beside the gate is an error.
 
-    The gate is the process's own: a fit in another thread meanwhile is refused, since its source of noise has changed.
+    The gate is the process's own: a fit in another thread meanwhile is refused, since its source of noise has changed. So are
+    secret words there; tokens and days of other threads are real.
     """
     out, err, logs = io.StringIO(), io.StringIO(), Lines(tape.said)
     log = logging.getLogger("kveil")
@@ -52,7 +54,7 @@ def watched(tape: Watcher) -> Iterator[None]:
         stack.enter_context(ALONE)
         for thing, name, value in (
             (gate, "run", tape.run),
-            (gate, "secret_words", tape.secret_words),
+            (gate, "secret_words", _inside(tape.secret_words, _refused)),
             (exact.SystemEntropy, "words", Shut(tape).words),  # threads do not see what is installed
             (exact.SystemEntropy, "bits", Shut(tape).words),
             *_pinned_names(),
@@ -105,7 +107,7 @@ class Today(datetime):
 
     @classmethod
     def now(cls, tz: Any = None) -> Today:
-        return cls(2000, 1, 1, tzinfo=tz)
+        return super().now(tz) if exact.entropy().secure else cls(2000, 1, 1, tzinfo=tz)
 
 
 @contextmanager
@@ -130,10 +132,19 @@ def _pinned_names() -> Iterator[tuple[Any, str, Any]]:
     def name(n: int | None = None) -> bytes:
         return hashlib.shake_128(f"name {next(count)}".encode()).digest(n or 32)
 
-    yield ledger, "os", Os(name)
-    yield secrets, "token_bytes", name
-    yield secrets, "token_hex", lambda n=None: name(n).hex()
+    yield ledger, "os", Os(_inside(name, os.urandom))
+    yield secrets, "token_bytes", _inside(name, secrets.token_bytes)
+    yield secrets, "token_hex", _inside(lambda n=None: name(n).hex(), secrets.token_hex)
     yield release, "datetime", Today
+
+
+def _inside(scripted: Callable[..., Any], real: Callable[..., Any]) -> Callable[..., Any]:
+    """What is scripted for the run, and for nobody else in the process: whoever could foresee a token could send it."""
+    return lambda *args, **named: (real if exact.entropy().secure else scripted)(*args, **named)
+
+
+def _refused(n: int) -> NoReturn:
+    raise TicketError("an audit in another thread holds the gate of this process. Nothing was drawn: fit again after it.")
 
 
 class Os:

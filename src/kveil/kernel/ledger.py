@@ -248,7 +248,7 @@ class _Memory:
 
     def __init__(self, limits: tuple[int, int]) -> None:
         self._limits, self._pid, self._lock = limits, os.getpid(), threading.RLock()
-        self._spent, self._tainted = (0, 0), False
+        self._spent, self._tainted, self._is_busy = (0, 0), False, False
         self._rows, self._notes = dict[str, list[Any]](), dict[tuple[str, str, str], None]()
 
     def add(self, row: _Row, notes: dict[str, str], check: _Check) -> bool | None:
@@ -286,7 +286,13 @@ class _Memory:
         if os.getpid() != self._pid:
             raise TicketError("a fork copied this in-memory ledger: two copies would be two budgets. Use Ledger.create.")
         with self._lock:
-            yield
+            if self._is_busy:  # a signal or a finaliser cut in: what it spends would be lost when the other one goes on
+                raise BudgetError("this thread is in the middle of another charge on this ledger. Nothing was charged.")
+            try:
+                self._is_busy = True
+                yield
+            finally:
+                self._is_busy = False
 
 
 class _File:
@@ -318,6 +324,8 @@ class _File:
             check(PrivacyUnit(**json.loads(first[0])["unit"]) if first else None)
             into = "INSERT INTO charge(units, delta_units, token, plan, secure, reserved_at) VALUES (?,?,?,?,?,?)"
             db.execute(into, (units, delta_units, token, loss.to_json(plan), int(secure), day))
+            if db.execute("SELECT SUM(units) > limit_units OR SUM(delta_units) > limit_delta FROM charge, ledger").fetchone()[0]:
+                return None  # undone: a damaged file may have lost its trigger
             _write_notes(db, token, notes)
             db.execute("COMMIT")
             return tainted
@@ -392,9 +400,11 @@ def _check(db: sqlite3.Connection, terms: tuple[Any, ...]) -> None:
     delta = loss.read_fraction(delta)
     sound = isinstance(name, str) and relation in get_args(Relation) and all(type(limit) is int for limit in limits)
     sound &= rule in ("pure", "zcdp", "approx") and (delta == 0 if rule == "pure" else 0 < delta < 1)
-    for units, more, token, text, day in db.execute("SELECT units, delta_units, token, plan, reserved_at FROM charge"):
+    for units, more, token, text, day, secure in db.execute(
+        "SELECT units, delta_units, token, plan, reserved_at, secure FROM charge"
+    ):
         plan = json.loads(text)
-        sound &= type(units) is type(more) is int and units > 0 <= more and isinstance(token, str)
+        sound &= type(units) is type(more) is int and units > 0 <= more and isinstance(token, str) and secure in (0, 1)
         sound &= all(isinstance(charge["label"], str) and type(charge["times"]) is int for charge in plan.get("charges", ()))
         plan["unit"]["id_column"], datetime.fromisoformat(day)
     if db.execute("SELECT 1 FROM sqlite_master WHERE name='note'").fetchone():

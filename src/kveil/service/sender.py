@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, Literal, Self
 
 import httpx
@@ -14,6 +15,7 @@ from kveil.errors import InvalidValue, KveilError
 from kveil.service.settings import MEDIA
 
 Outcome = Literal["stored", "refused", "later"]
+ALIKE = {"user-agent": "kveil", "accept-encoding": "identity"}  # the library's own tell its version, and what is installed
 HEADERS = {"content-type": f"{MEDIA};message=upload-req"}
 NOT_FINAL = 4  # the reason "admission": the same bytes may come again with another proof
 SECONDS = 30.0
@@ -29,7 +31,8 @@ class Sender:
     def __init__(self, url: str) -> None:
         if not url.startswith(("http://", "https://")):
             raise InvalidValue("the collector's address begins with https:// (or http://, on this machine).")
-        self._http = httpx.Client(base_url=url.rstrip("/"), timeout=SECONDS, headers={"user-agent": "kveil"})
+        none = CookieJar(DefaultCookiePolicy(allowed_domains=()))  # else the library keeps cookies and sends them back
+        self._http = httpx.Client(base_url=url.rstrip("/"), timeout=SECONDS, headers=ALIKE, cookies=none)
 
     def campaigns(self) -> list[dict[str, Any]]:
         return list(json.loads(self._get("/v1/campaigns"))["campaigns"])
