@@ -360,9 +360,7 @@ class _File:
             with closing(_connect(self.path)) as db:
                 yield db
         except (sqlite3.DatabaseError, UnicodeError):  # SQLite quotes damaged names, which may be no text
-            raise BudgetError(
-                "the ledger is locked, unwritable, damaged or gone. Nothing was drawn. See `kveil ledger show`."
-            ) from None
+            raise BudgetError("the ledger is locked, unwritable, damaged or gone. Nothing was drawn; look at its file.") from None
 
 
 def _opened(kind: type[Ledger], path: str, stated: dict[str, str]) -> Ledger:
@@ -397,16 +395,13 @@ def _connect(path: str) -> sqlite3.Connection:
 def _check(db: sqlite3.Connection, terms: tuple[Any, ...]) -> None:
     """Raise for a cell that is not of its kind: SQLite takes any value in any column, and a damaged page holds any."""
     name, relation, _, rule, _, delta, *limits, _ = terms
-    delta = loss.read_fraction(delta)
     sound = isinstance(name, str) and relation in get_args(Relation) and all(type(limit) is int for limit in limits)
-    sound &= rule in ("pure", "zcdp", "approx") and (delta == 0 if rule == "pure" else 0 < delta < 1)
-    for units, more, token, text, day, secure in db.execute(
-        "SELECT units, delta_units, token, plan, reserved_at, secure FROM charge"
-    ):
+    sound &= rule in ("pure", "zcdp", "approx") and (delta == "0") == (rule == "pure") and 0 <= loss.read_fraction(delta) < 1
+    for units, more, token, text, on, ok in db.execute("SELECT units, delta_units, token, plan, reserved_at, secure FROM charge"):
         plan = json.loads(text)
-        sound &= type(units) is type(more) is int and units > 0 <= more and isinstance(token, str) and secure in (0, 1)
+        sound &= type(units) is type(more) is int and units > 0 <= more and isinstance(token, str) and ok in (0, 1)
         sound &= all(isinstance(charge["label"], str) and type(charge["times"]) is int for charge in plan.get("charges", ()))
-        plan["unit"]["id_column"], datetime.fromisoformat(day)
+        plan["unit"]["id_column"], datetime.fromisoformat(on)
     if db.execute("SELECT 1 FROM sqlite_master WHERE name='note'").fetchone():
         sound &= all(isinstance(text, str) for note in db.execute("SELECT token, name, text FROM note") for text in note)
     if not sound:
