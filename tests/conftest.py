@@ -55,7 +55,7 @@ def blobs():
 
 
 @pytest.fixture(scope="session")
-def postgresql():
+def postgresql_server():
     """A PostgreSQL server of this session's own."""
     import postgres
 
@@ -64,6 +64,15 @@ def postgresql():
     server = postgres.Server()
     yield server
     server.close()
+
+
+@pytest.fixture
+def postgresql(postgresql_server):
+    """The server, with no connection left open."""
+    import postgres
+
+    with postgres.connections_closed():
+        yield postgresql_server
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

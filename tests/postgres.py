@@ -10,13 +10,34 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name)) if os.name == "posix" else []
 OWNER = "postgres"
 RUNNING: list[Server] = []  # of this process
+
+
+@contextmanager
+def connections_closed() -> Iterator[None]:
+    """Closes what a test leaves open: SQLAlchemy drops connections of PostgreSQL unclosed, which would warn in another test."""
+    from sqlalchemy import event
+    from sqlalchemy.pool import Pool
+
+    opened: list[Any] = []
+
+    def note(connection: Any, record: Any) -> None:
+        opened.append(connection)
+
+    event.listen(Pool, "connect", note)
+    yield
+    event.remove(Pool, "connect", note)
+    for connection in opened:
+        if type(connection).__module__.startswith("psycopg"):
+            connection.close()
 
 
 def why_not() -> str:

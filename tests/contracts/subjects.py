@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from leaving import fitted
 from looking import NUMBER, TEXT
 from neighbours import mixed
 from test_replay_curator import CASES, Case
@@ -34,6 +33,7 @@ from kveil import (
     private_candidates,
     read,
 )
+from kveil.auditing.released import fitted
 from kveil.collect import Campaign, Collector, LocalClient
 from kveil.collect.campaign import promise
 from kveil.federate import Party, Policy

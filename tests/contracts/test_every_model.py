@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from looking import files_written, found_in, found_in_files
-from replaying import replay
 from subjects import SUBJECTS, Outcome
 
 import kveil.collect
 import kveil.federate
 from kveil import PrivateKMeans
+from kveil.auditing.tape import play as replay
 from kveil.collect.protocols import PROTOCOLS as LOCAL_PROTOCOLS
 from kveil.federate.protocols import PROTOCOLS
 from kveil.methods.task import PRIVATE_INITS
@@ -75,7 +75,7 @@ OPEN = {  # public names that see no private rows, and why
     "compare": "of open rows; refuses a private source", "inspect": "of open rows, for their holder", "load": "of results",
     "plan": "of open rows; refuses a private source", "verify": "of results",
     # of kveil.collect
-    "Campaign": "public terms", "LedgerFile": "the file of a LocalClient", "Refusal": "a result", "Result": "a result",
+    "Campaign": "public terms", "EndNotice": "a public statement", "LedgerFile": "the file of a LocalClient", "Refusal": "a result", "Result": "a result",
     "Rotation": "a public statement", "Signed": "a public statement", "Status": "a word",
     # of kveil.federate: they carry messages between a coordinator and a Party, which are looked at there
     "Calling": "messages", "Coordinator": "messages", "Door": "messages", "InProcess": "messages", "Keys": "keys",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sqlite3
 import tempfile
 from dataclasses import dataclass
 from functools import partial
@@ -51,9 +52,15 @@ def raised_from(text):
 
 def noted(text):
     ledger = Ledger.memory("one", 1.0, relation="add-remove", rule="pure")
-    ledger._shared.execute("CREATE TABLE other(x)")
-    ledger._shared.execute("INSERT INTO other VALUES (?)", (text,))
+    ledger._book._rows["token"] = [text]
     return ledger
+
+
+def tabled(text):
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE TABLE other(x)")
+    database.execute("INSERT INTO other VALUES (?)", (text,))
+    return database
 
 
 ROW = np.array([[0.1, NUMBER]])
@@ -75,7 +82,8 @@ PLACES = {
     "a partial": partial(max, NUMBER),
     "a pickle": Hiding(None),
     "a context": raised_from(TEXT),
-    "a table": noted(TEXT),
+    "a charge": noted(TEXT),
+    "a table": tabled(TEXT),
 }
 
 
@@ -86,7 +94,14 @@ def test_a_canary_is_found(name):
 
 def test_nothing_is_found_where_nothing_is():
     assert not found_in(
-        [Model(np.linspace(0, 1, 1000)), Slotted("clean"), noted("clean"), closed_over([0.5]), raised_from("clean")]
+        [
+            Model(np.linspace(0, 1, 1000)),
+            Slotted("clean"),
+            noted("clean"),
+            tabled("clean"),
+            closed_over([0.5]),
+            raised_from("clean"),
+        ]
     )
 
 
