@@ -76,7 +76,8 @@ OPEN = {  # public names that see no private rows, and why
     "plan": "of open rows; refuses a private source", "verify": "of results",
     # of kveil.collect
     "Campaign": "public terms", "EndNotice": "a public statement", "LedgerFile": "the file of a LocalClient",
-    "Refusal": "a result", "Result": "a result", "Rotation": "a public statement", "Signed": "a public statement", "Status": "a word",
+    "Refusal": "a result", "Result": "a result",
+    "Rotation": "a public statement", "Signed": "a public statement", "Status": "a word",
     # of kveil.federate: they carry messages between a coordinator and a Party, which are looked at there
     "Calling": "messages", "Coordinator": "messages", "Door": "messages", "InProcess": "messages", "Keys": "keys",
     "Link": "messages", "Logged": "messages", "Lost": "a word", "Policy": "public limits", "Receiving": "messages",
