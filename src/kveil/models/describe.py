@@ -69,12 +69,12 @@ def describe(
     >>> import numpy as np
     >>> from kveil import Ledger, PrivateKMeans, describe
     >>> X = np.repeat([[-4.0, 0.0], [4.0, 1.0]], 5000, axis=0)
-    >>> texts = ["wheat and corn"] * 5000 + ["oil prices"] * 5000
+    >>> texts = ["fields of corn"] * 5000 + ["oil prices"] * 5000
     >>> people = Ledger.memory("people", 2.0, relation="add-remove")
     >>> model = PrivateKMeans(2, epsilon=1.0, bounds=(-5, 5), ledger=people, random_state=0).fit(X)
     >>> found = describe(model.release_, X, texts, 1.0, ledger=people, vocabulary=["corn", "oil", "tin", "wheat"])
-    >>> sorted(sorted(word.name for word in theme.words) for theme in found.clusters)
-    [['corn', 'wheat'], ['oil']]
+    >>> sorted(theme.words[0].name for theme in found.clusters)
+    ['corn', 'oil']
     """
     if not isinstance(release, Release):
         raise InvalidType("describe takes a release: model.release_, or kveil.load(folder).")
