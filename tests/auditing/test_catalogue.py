@@ -5,7 +5,7 @@ import pytest
 from kveil import PrivateKMeans, PrivateKMedian
 from kveil.audit import Attack, check
 from kveil.auditing.catalogue import SUBJECTS
-from kveil.auditing.fitting import fitted
+from kveil.auditing.fitting import Fits, fitted
 from kveil.auditing.leaving import observe
 
 
@@ -44,3 +44,9 @@ def test_noise_that_is_far_too_narrow_is_seen_in_a_real_model_and_the_right_one_
     )
     assert sound.outcome != "violated"
     assert narrow.is_violated
+
+
+def test_people_are_read_in_the_process_that_fits():
+    subject = SUBJECTS["mean, people"]()
+    parts = Fits(subject.made(1.0), workers=2, per_task=2).of(subject.pairs[0], 4)
+    assert [len(part) for part in parts] == [4, 4]

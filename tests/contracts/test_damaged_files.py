@@ -21,6 +21,7 @@ from kveil import Graph, Ledger, StreamKMeans, read
 from kveil.collect import Result
 from kveil.errors import BudgetError, BudgetExceeded, InvalidValue, SourceError
 from kveil.federate import Policy
+from kveil.filing.spending import spending
 from kveil.kernel.loss import Guarantee
 
 EDGES = np.array([[0, 1], [1, 2]])
@@ -101,6 +102,7 @@ CELLS = {
     "an epsilon that takes hours": "UPDATE ledger SET epsilon='1e99999999999'",
     "no table of charges": "DROP TABLE charge",
     "a newer version": "UPDATE ledger SET version=2",
+    "a unit of another kind": """UPDATE charge SET plan=replace(plan, '"id_column"', '"other"')""",
 }
 
 
@@ -114,6 +116,14 @@ def test_a_ledger_with_a_damaged_cell_is_refused(name):
         db.execute(CELLS[name])
     with pytest.raises(InvalidValue, match="no kveil ledger, or damaged"):
         Ledger.open("l.db")
+
+
+def test_a_ledger_that_says_that_there_is_no_budget_is_still_shown():
+    Ledger.create("l.db", "clinic", 2.0, relation="add-remove").reserve(PLAN)
+    with closing(sqlite3.connect("l.db", isolation_level=None)) as db:
+        db.execute("DROP TRIGGER fixed_ledger")
+        db.execute("UPDATE ledger SET limit_units=0")
+    assert spending(Ledger.open("l.db")).shares == (1.0,)
 
 
 def test_a_ledger_that_lost_its_triggers_still_refuses_what_does_not_fit():

@@ -50,7 +50,7 @@ class Fits:
     def of(self, pair: Neighbours, runs: int) -> tuple[Outcomes, Outcomes]:
         """So many fits of either table, or fewer if time is up."""
         sizes = [min(self.per_task, runs - start) for start in range(0, runs, self.per_task)]
-        tasks = [(table, size) for size in sizes for table in pair.tables()]
+        tasks = [(pair.shown, table, size) for size in sizes for table in (pair.one, pair.other)]
         parts: tuple[list[Outcomes], list[Outcomes]] = ([], [])
         run = partial(fitted, self.model, arguments=dict(pair.arguments))
         if self.workers == 1:
@@ -68,5 +68,6 @@ class Fits:
         return Outcomes.joined(parts[0]), Outcomes.joined(parts[1])
 
 
-def _batch(run: Callable[[Any], Any], table: Any, runs: int) -> Outcomes:
+def _batch(run: Callable[[Any], Any], shown: Callable[[Any], Any], rows: Any, runs: int) -> Outcomes:
+    table = shown(rows)  # in the process that fits: a source that was opened cannot be sent to it
     return Outcomes.of([observe(run, table) for _ in range(runs)])

@@ -32,7 +32,7 @@ def spending(ledger: Ledger) -> Spending:
     gone, shares = 0.0, []
     for size in by_day.values():
         gone += size
-        shares.append(gone / whole)
+        shares.append(gone / whole if whole > 0 else 1.0)  # a damaged file may say that there is no budget
     return Spending(ledger.name, tuple(by_day), tuple(shares))
 
 

@@ -401,7 +401,7 @@ def _check(db: sqlite3.Connection, terms: tuple[Any, ...]) -> None:
         plan = json.loads(text)
         sound &= type(units) is type(more) is int and units > 0 <= more and isinstance(token, str) and ok in (0, 1)
         sound &= all(isinstance(charge["label"], str) and type(charge["times"]) is int for charge in plan.get("charges", ()))
-        plan["unit"]["id_column"], datetime.fromisoformat(on)
+        PrivacyUnit(**plan["unit"]), datetime.fromisoformat(on)
     if db.execute("SELECT 1 FROM sqlite_master WHERE name='note'").fetchone():
         sound &= all(isinstance(text, str) for note in db.execute("SELECT token, name, text FROM note") for text in note)
     if not sound:
