@@ -10,7 +10,7 @@ from importlib import import_module
 ALL = (
     "import_time", "tiny_fits", "samplers", "selection", "lloyd_speed", "tree_speed", "hst_speed", "pmed", "kmedian_speed",
     "seattle", "stream", "federation", "hostile_messages", "parquet_memory", "utility", "relative_steps", "null",
-    "kmedian_utility", "candidate_claims", "local", "collect", "public", "tags", "text", "judge",
+    "kmedian_utility", "candidate_claims", "local", "collect", "public", "tags", "text", "judge", "twins",
 )  # fmt: skip
 WITH_ARGUMENTS = ("judge", "public", "utility")
 USUAL = {"utility": ("--barred",)}  # among others: the whole table takes hours
