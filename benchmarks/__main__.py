@@ -13,7 +13,7 @@ ALL = (
     "import_time", "tiny_fits", "samplers", "selection", "lloyd_speed", "tree_speed", "hst_speed", "pmed", "kmedian_speed",
     "seattle", "stream", "federation", "hostile_messages", "parquet_memory", "utility", "relative_steps", "bounds",
     "null", "kmedian_utility", "kmedian_yardstick", "candidate_claims", "local", "collect", "collector", "public", "tags", "text",
-    "sparse_memory", "sparse_cost", "judge",
+    "sparse_memory", "sparse_cost", "judge", "twins",
 )  # fmt: skip
 WITH_ARGUMENTS = (
     "bounds", "collector", "collector_faults", "judge", "public", "sparse_cost", "sparse_memory", "tags", "text", "utility",
