@@ -129,7 +129,7 @@ def _array(data: bytes, rng: random.Random) -> bytes:
         npy.read_magic(file)
         shape, order, dtype = npy.read_array_header_1_0(file)
         numbers = file.read()
-    except Exception:
+    except Exception:  # it was spoilt before
         return _bytes(data, rng)
     shapes = ((), (0,), (0, 0), (1, 0), (2**40, 2), (2**62, 2**62), (3, 2, 1), (*shape, 1), shape[:-1], shape[::-1], (-1, 2))
     dtypes = ("<f8", ">f8", "<i8", "|b1", "<f4", "<f2", "|S7", "<U3", "<c16", "<M8[D]", "|V8", "|u1", "|O")

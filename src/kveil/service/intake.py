@@ -119,7 +119,7 @@ class GroupCommit:
             except StorageUnavailable as fault:
                 if not left or not fault.is_passing:
                     raise
-                time.sleep(PAUSE * (0.5 + random.random()))
+                time.sleep(PAUSE * (0.5 + random.random()))  # public: so that writers do not come back together
                 continue
             self._counts.commit(time.perf_counter() - began)
             when, n = self._stored[terms.round_id]

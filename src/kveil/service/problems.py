@@ -21,7 +21,8 @@ class Problem(NamedTuple):
     def headers(self) -> list[tuple[bytes, bytes]]:
         told = [(b"content-type", MEDIA), (b"cache-control", b"no-store")]
         if self.retry is not None:
-            told.append((b"retry-after", b"%d" % random.randint(*self.retry)))
+            seconds = random.randint(*self.retry)  # public: so that clients do not come back together
+            told.append((b"retry-after", b"%d" % seconds))
         return told
 
 
