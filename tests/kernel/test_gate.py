@@ -1,6 +1,7 @@
 """The one entrance: the charge is on record before a bit of entropy is read, and receipts tell the truth."""
 
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
@@ -221,6 +222,22 @@ def test_four_numbers_by_hand_with_scripted_noise():
         differences.append((noisy - raw).tolist())
     assert differences[0] == differences[1]
     assert any(differences[0])
+
+
+def test_private_bits_come_from_the_operating_system_itself():
+    """No class in between, whose bits could repeat or be foreseen, in this thread or a new one."""
+    with ThreadPoolExecutor(1) as other:
+        assert type(exact.entropy()) is type(other.submit(exact.entropy).result()) is SystemEntropy
+
+
+@pytest.mark.parametrize("make", [laplace_noise, k_norm_noise, gaussian_noise], ids=lambda make: make.__name__)
+def test_noise_of_one_charge_is_never_that_of_another(make):
+    """Of one measurement, on one ledger or two. False alarm: below 2**-200, since no entry has a value with chance 2**-8."""
+    measurement, raw, seen = make("sums", 1, Fraction(1, 10**6)), np.zeros((16, 2), dtype=np.int64), set()
+    for _ in range(2):
+        ledger = Ledger.memory("clinic", 1.0, 1e-3 if make is gaussian_noise else 0.0, relation="add-remove")
+        seen |= {gate.run(measurement, raw, ledger)[0].tobytes() for _ in range(3)}
+    assert len(seen) == 6
 
 
 def test_secret_words_are_fresh_unless_scripted():

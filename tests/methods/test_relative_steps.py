@@ -77,6 +77,14 @@ def test_a_step_goes_half_as_far_again_unless_it_is_plain(is_plain, times):
     assert desk.radii.tolist() == [50, 81]
 
 
+@pytest.mark.parametrize(("d", "away"), [(12, 10.0), (13, 20.0)])
+def test_what_clipping_cut_off_is_given_back_with_more_than_twelve_columns(d, away):
+    frame, sums = Frame(None, np.zeros(d, dtype=np.int64), 1000), np.zeros((1, d))
+    sums[0, 0] = 1000
+    after, _ = step(Told([100], sums, 0.0), frame, Placed(np.zeros((1, d)), np.ones(1), np.ones(1)), 50.0, 1, 1, kept=0.5)
+    assert after.centers[0].tolist() == pytest.approx([away] + [0] * (d - 1))
+
+
 def test_a_move_that_is_mostly_noise_goes_hardly_further():
     frame = Frame(None, np.zeros(4, dtype=np.int64), 1000)
     placed = Placed(np.zeros((1, 4)), np.ones(1), np.ones(1))

@@ -211,7 +211,7 @@ def test_negative_entries_count_as_0_and_rows_without_direction_nowhere(topics):
     rows = topics[0][:1500].tolil()
     expected = bytes_of(rows.tocsr())
     rows[3, 2999] = -5.0  # a column of its own: alone it changes the row's length, were it not dropped
-    assert (rows[3].toarray() < 0).any()
+    assert (rows[[3]].toarray() < 0).any()
     dropped = np.vstack([rows[:1500].toarray(), np.zeros((1, D)), np.full((1, D), np.nan), np.full((1, D), -1.0)])
     assert bytes_of(csr_array(dropped)) == expected
 

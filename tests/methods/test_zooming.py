@@ -119,6 +119,14 @@ def test_a_sure_sum_is_passed_as_rarely_as_it_says(log):
 
 
 @pytest.mark.parametrize("is_pure", [True, False])
+def test_a_sure_sum_is_that_of_its_size_whatever_stands_beside_it(is_pure):
+    sizes = np.array([16.0, 0.0, 3.0, 16.0, 2**20])
+    alone = [float(sure_sum(np.array([size]), 5.0, is_pure=is_pure)[0]) for size in sizes]
+    assert sure_sum(sizes, 5.0, is_pure=is_pure).tolist() == alone
+    assert sure_sum(sizes[:0], 5.0, is_pure=is_pure).tolist() == []
+
+
+@pytest.mark.parametrize("is_pure", [True, False])
 def test_what_noise_adds_to_kept_counts_is_known(is_pure):
     """By a sum over a fine grid of the noise's density."""
     x = np.arange(2.5, 60, 1e-3)

@@ -1,12 +1,14 @@
 """A partition of a cube into cells of different sizes: every row is in exactly one, at borders too."""
 
 import itertools
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kveil.partition import tiling as tilings_of
 from kveil.partition.tiling import Tiling
 
 
@@ -33,6 +35,16 @@ def test_every_row_is_in_the_one_cell_whose_code_begins_its_own(tiling):
     begins = deepest[:, None] >> (tiling.depth - tiling.levels) == tiling.codes  # (rows, cells)
     assert (begins.sum(axis=1) == 1).all()
     assert tiling.find(rows).tolist() == begins.argmax(axis=1).tolist()
+
+
+@settings(deadline=None, max_examples=60)
+@given(tilings(), st.integers(0, 7))
+def test_the_cell_of_a_row_is_the_same_however_much_of_its_code_is_looked_up_in_a_table(tiling, head_bits):
+    rows = rows_of(tiling.half.tolist())
+    with mock.patch.object(tilings_of, "HEAD_BITS", head_bits):
+        found = tiling.find(rows)
+        assert len(tiling._starts[0]) == 1 + (1 << min(head_bits, tiling.depth))
+    assert found.tolist() == (np.searchsorted(tiling.first, tiling.midpoints.find(rows), side="right") - 1).tolist()
 
 
 @settings(deadline=None, max_examples=60)
@@ -105,3 +117,38 @@ def test_cells_touch_where_their_boxes_meet(tiling):
         low = np.maximum(middles[one] - halves[one], middles[other] - halves[other])
         high = np.minimum(middles[one] + halves[one], middles[other] + halves[other])
         assert touching[one, other] == (low <= high).all()
+
+
+def test_around_a_cell_are_those_that_touch_it_where_all_have_one_size():
+    """Sixteen cells, two steps wide: nine around an inner one, six around one at a side, four around a corner."""
+    tiling = Tiling.whole(np.array([4, 4])).divided(np.array([4]))
+    every = np.arange(16)
+    around, is_new = tiling.neighbours(every)
+    named = np.zeros((16, 16), dtype=bool)
+    np.put_along_axis(named, around, True, axis=1)
+    assert (named == tiling.touching(every, every)).all()
+    assert is_new.sum(axis=1).tolist() == named.sum(axis=1).tolist()
+    assert sorted(is_new.sum(axis=1).tolist()) == [4] * 4 + [6] * 8 + [9] * 4
+    assert [part.shape for part in tiling.neighbours(every[:0])] == [(0, 9), (0, 9)]
+
+
+def test_a_large_cell_beside_a_small_one_counts_once():
+    """A line of 8 steps in a half, a quarter and two eighths. Beside the half, the middle of the other half is where the third
+    cell begins; beside the quarter, it is where the fourth begins."""
+    tiling = Tiling.whole(np.array([4])).divided(np.array([1])).divided(np.array([0, 1])).divided(np.array([0, 0, 1]))
+    around, is_new = tiling.neighbours(np.arange(4))
+    assert [cells[new].tolist() for cells, new in zip(around, is_new, strict=True)] == [[0, 2], [0, 1, 3], [1, 2, 3], [2, 3]]
+    wide = Tiling.whole(np.array([4, 4])).divided(np.array([1])).divided(np.array([0, 3]))  # a half, and eight cells beside it
+    around, is_new = wide.neighbours(np.arange(1, 9))
+    assert ((around == 0) & is_new).sum(axis=1).max() == 1 < (around == 0).sum(axis=1).max()
+
+
+@settings(deadline=None, max_examples=60)
+@given(tilings())
+def test_a_cell_is_among_those_around_it_and_none_is_new_twice(tiling):
+    every = np.arange(len(tiling.codes))
+    around, is_new = tiling.neighbours(every)
+    for cell in every:
+        found = around[cell][is_new[cell]]
+        assert cell in found
+        assert found.tolist() == np.unique(around[cell]).tolist()

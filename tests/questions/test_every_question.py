@@ -20,7 +20,7 @@ from kveil.kernel.grid import Box
 from kveil.partition.projection import random_axes
 from kveil.questions import cells, cluster_sums, cubes, demand, leaves, medians, midpoint_cells, octaves, swaps, unit_rows
 from kveil.questions.base import Part, Question
-from kveil.questions.frame import Frame
+from kveil.questions.frame import BLOCK, Frame
 from kveil.questions.saturating import MOST
 from kveil.space.euclidean import Centers
 
@@ -115,6 +115,20 @@ def test_answers_of_blocks_merge_to_the_answer_of_the_whole(kind):
     for made, rng in examples(kind):
         rows = table(rng, made.ground, 5)
         cuts = [0, *np.sort(rng.integers(0, 6, 3)).tolist(), 5]  # some blocks have no rows
+        merged = made.merged([rows[start:stop] for start, stop in pairwise(cuts)])
+        assert [(a.shape, a.tobytes()) for a in merged] == [(a.shape, a.astype(np.int64).tobytes()) for a in made.raw(rows)]
+
+
+@pytest.mark.parametrize("kind", MAKERS, ids=lambda kind: kind.__name__)
+def test_a_table_of_several_full_blocks_is_answered_as_its_parts_are(kind):
+    """Rows are looked at `BLOCK` at a time, and where one such block ends must not show: one more row moves all the others."""
+    seen = set()
+    for made, rng in examples(kind):
+        if (sort := (type(made.ground.domain), made.ground.is_sparse, made.ground.stays_sparse)) in seen:
+            continue
+        seen.add(sort)
+        rows = table(rng, made.ground, 40)[rng.integers(0, 40, 2 * BLOCK + 1)]
+        cuts = [0, 1, 1500, 2900, 2 * BLOCK + 1]  # none of them has a full block
         merged = made.merged([rows[start:stop] for start, stop in pairwise(cuts)])
         assert [(a.shape, a.tobytes()) for a in merged] == [(a.shape, a.astype(np.int64).tobytes()) for a in made.raw(rows)]
 

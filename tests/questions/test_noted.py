@@ -11,7 +11,7 @@ from kveil import PrivateKMeans
 from kveil.partition.midpoints import halving_order
 from kveil.questions import noted
 from kveil.questions.base import Paged
-from kveil.questions.cells import Lengths, Residuals, Stage
+from kveil.questions.cells import Lengths, LengthsByCenter, Residuals, Stage
 from kveil.questions.frame import Frame
 from kveil.source.cache import Notes
 from kveil.space.euclidean import Centers
@@ -78,6 +78,14 @@ def test_labels_of_more_centres_than_a_byte_can_tell():
     assert same(after(lengths(centers=many), residuals(centers=many)), residuals(centers=many).raw(ROWS))
 
 
+@pytest.mark.parametrize("numbers", [(3, 300), (300, 3), (255, 257), (256, 1)], ids=str)
+def test_labels_about_another_number_of_centres_are_a_guess_like_any(numbers):
+    """Labels about few centres are kept in a byte, which holds no larger number."""
+    few, many = (RNG.integers(-1000, 1000, (k, 4)) for k in numbers)
+    question = LengthsByCenter.binned(FRAME, 2000, Centers(many.astype(np.float64), None))
+    assert same(after(lengths(centers=few), question), question.raw(ROWS))
+
+
 def test_cells_of_another_order_are_not_used_and_long_codes_are_kept_whole():
     half = np.array([1000, 900, 800, 700])
     order = halving_order(half, 20)
@@ -121,3 +129,29 @@ def test_a_fit_that_keeps_blocks_and_one_that_keeps_nothing_are_the_same():
             model = PrivateKMeans(3, bounds=(-1, 1), delta=1e-6, random_state=0).fit(kveil.read(rows, memory=memory))
         found.append(model.cluster_centers_.tobytes())
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("spread", [30, 1000], ids=["apart", "overlapping"])
+@pytest.mark.parametrize("k", [1, 2, 7, 12])
+def test_a_wrong_guess_of_labels_changes_no_answer(k, spread):
+    """Labels about other centres, more or fewer of them, some in one place; rows halfway between two have the lowest index."""
+    places = RNG.integers(-1000, 1000, (12, 4)) * 2
+    rows = (places[RNG.integers(0, 12, 400)] + RNG.integers(-spread, spread, (400, 4))).astype(np.int32)
+    rows[:20] = (places[:20:2][RNG.integers(0, 6, 20)] + places[RNG.integers(0, 12, 20)]) // 2
+    centers = np.concatenate([places[: k - 1], places[:1]])
+    question, page = lengths(centers=centers), Notes(10**6).page(0)
+    plain = LengthsByCenter(question.frame, question.edges, question.centers)
+    for earlier in (places[::-1].copy(), places[:3], RNG.permutation(places)):
+        lengths(centers=earlier).raw(rows, page)
+        assert same(plain.raw(rows, page), plain.raw(rows))
+        assert same(residuals(centers=centers).raw(rows, page), residuals(centers=centers).raw(rows))
+
+
+def test_labels_that_most_rows_keep_are_not_looked_for_again(monkeypatch):
+    places = RNG.integers(-1000, 1000, (5, 4)) * 10
+    rows, page, labelled = (places[RNG.integers(0, 5, 300)]).astype(np.int32), Notes(10**6).page(0), []
+    plain = noted.assign
+    monkeypatch.setattr(noted, "assign", lambda seen, centers: labelled.append(len(seen)) or plain(seen, centers))
+    for step in range(3):
+        lengths(centers=places + step).raw(rows, page)
+    assert labelled == [300]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kveil.solve.radius import balanced, excess, quantile
+from kveil.solve.radius import LEAST_KEPT, balanced, excess, kept_part, quantile
 from kveil.solve.synopsis import Distances
 
 OUTER = 16.0 * 2.0 ** (-np.arange(40) / 4)
@@ -47,3 +47,20 @@ def test_the_radius_minimises_noise_and_clipping_together():
 def test_noise_as_long_as_the_radius_leaves_the_quantile():
     assert balanced(at({4: 10, 8: 90}), 1.0) == OUTER[8]
     assert balanced(at({8: 1}, deviation=1.0), 0.1) is None
+
+
+def test_what_clipping_leaves_of_rows_is_their_mean_length_over_the_radius():
+    counts = np.zeros(40)
+    counts[[8, 12]] = 300, 100  # between 1.68 and 2, and between .84 and 1
+    distances = Distances(counts, 1.0, 8.0 * 2.0 ** (-np.arange(40) / 4), True)
+    long, short = distances.middles[[8, 12]]
+    assert kept_part(distances, 0.5) == pytest.approx((300 * 0.5 / long + 100 * 0.5 / short) / 400)
+    assert kept_part(distances, short) == pytest.approx((300 * short / long + 100) / 400)
+    assert kept_part(distances, 3.0) == 1.0
+
+
+def test_nothing_is_made_longer_where_no_distance_shows_or_noise_says_too_much():
+    nothing = Distances(np.full(40, -1.0), 1.0, 8.0 * 2.0 ** (-np.arange(40) / 4), True)
+    assert kept_part(nothing, 0.1) == 1.0
+    far = Distances(np.eye(1, 40, 0).ravel() * 100, 1.0, 8.0 * 2.0 ** (-np.arange(40) / 4), True)
+    assert kept_part(far, 1e-6) == LEAST_KEPT

@@ -93,10 +93,10 @@ class LaplaceSeeds(Mechanism):
         The place is a number of 128 secret bits modulo the total: the promise holds for any choice, exact or not.
         """
         key = secret_words(2, ticket)
-        for rule in (score, Score()):
-            places = RowPlaces(source, self.domain, rule, key)
-            if places.total:
-                break
+        rules = (score,) if score.centers is None else (score, Score())
+        all_places = [RowPlaces(source, self.domain, rule, key) for rule in rules]
+        totals = [places.total for places in all_places]  # of both, whichever is used: an operator sees how often rows are read
+        places = all_places[0] if totals[0] else all_places[-1]
         place = int.from_bytes(secret_words(2, ticket).tobytes(), "little")
         return places.at([place % max(1, places.total)])
 

@@ -69,6 +69,25 @@ class Entry(NamedTuple):
 class Ledger:
     """A privacy budget with one relation, one unit and one rule.
 
+    Made by `Ledger.memory`, `Ledger.create` or `Ledger.open`. What names it as `ledger` is charged to it before a row is read.
+
+    Attributes
+    ----------
+    name : str
+        What the budget is called.
+    epsilon, delta : Fraction
+        The limit.
+    relation : {"add-remove", "replace-one"}
+        The relation that all charges must have.
+    unit : PrivacyUnit
+        The unit that all charges must have.
+    rule : {"pure", "zcdp", "approx"}
+        How charges add up.
+    stated : dict
+        What the operator states of charges from here on: see `stating`.
+
+    Examples
+    --------
     >>> ledger = Ledger.memory("clinic", epsilon=1.0, relation="add-remove")
     >>> print(ledger.remaining())
     epsilon 1, delta 0
@@ -104,7 +123,7 @@ class Ledger:
     def open(cls, path: Path) -> Self:
         """The budget in an existing file."""
         if not os.path.isfile(path):
-            raise InvalidValue(f"no ledger at {os.fspath(path)!r}. Make one with `kveil ledger init` or Ledger.create.")
+            raise InvalidValue(f"no ledger at {os.fspath(path)!r}. Check the name; if there is none yet: `kveil ledger init`.")
         book = _File(os.path.abspath(path))
         with suppress(Exception):  # a damaged file may make anything stumble
             *terms, version = book.terms()
@@ -146,9 +165,11 @@ class Ledger:
         return self._book is other._book
 
     def spent(self) -> Amount:
+        """What all charges so far add up to."""
         return self._amount(*self._book.spent())
 
     def remaining(self) -> Amount:
+        """What is left of the limit."""
         return self._amount(*(limit - gone for limit, gone in zip(self._limits, self._book.spent(), strict=True)))
 
     def charges(self) -> tuple[Entry, ...]:

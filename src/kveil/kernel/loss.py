@@ -58,7 +58,22 @@ def check_word(name: str, given: Any, known: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PrivacyUnit:
-    """Whom the guarantee protects: one record, or one person with at most `max_rows_per_person` records."""
+    """Whom the guarantee protects: one record, or one person with at most `max_rows_per_person` records.
+
+    Parameters
+    ----------
+    kind : {"record", "person"}, default "record"
+        A row, or all rows with the same id.
+    max_rows_per_person : int, default 1
+        How many rows of one person are used at most.
+    id_column : str or None
+        The name of the column of ids.
+
+    Examples
+    --------
+    >>> print(PrivacyUnit("person", 3, "patient"))
+    one person by "patient" with at most 3 records
+    """
 
     kind: Literal["record", "person"] = "record"
     max_rows_per_person: int = 1
@@ -166,7 +181,39 @@ class Conditional:
 class Guarantee:
     """What a release promises, to whom, under which assumptions, and how it was added up.
 
-    `epsilon` is rounded up. `valid` is False, with `reasons`, when scripted noise was used; assumptions do not change it.
+    `print` shows all of it in words.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        The promise, rounded up; delta 0 is a pure promise.
+    relation : {"add-remove", "replace-one"}
+        Whether a unit is added or removed, or exchanged for another.
+    unit : PrivacyUnit
+        Whom it protects.
+    trust : str
+        Who sees rows: "curator", "federation", "stream" or "local".
+    charges : tuple of Charge
+        What it is added up from.
+    route : str
+        How it was added up: "pure", "zcdp", "approx" or "none".
+    assumptions : tuple of str
+        What it rests on.
+    valid : bool
+        False, with `reasons`, when scripted noise was used; assumptions do not change it.
+    reasons : tuple of str
+        Why it is not valid.
+    conditional : tuple of Conditional
+        Better figures that hold under further assumptions.
+    draws : tuple of Charge
+        Every draw of noise that the charges paid for.
+
+    Examples
+    --------
+    >>> from kveil import PrivateKMeans
+    >>> promise = PrivateKMeans(3, epsilon=1.0, bounds=(0, 10)).guarantee(n_features=2)
+    >>> promise.epsilon, promise.delta, promise.valid, promise.recompute() == promise
+    (1.0, 0.0, True, True)
     """
 
     epsilon: float
@@ -186,8 +233,7 @@ class Guarantee:
         """The same guarantee with its numbers added up again from the charges alone."""
         if self.route == "none":
             return replace(self, epsilon=math.inf, delta=0.0)
-        delta = Fraction(self.delta) if self.route != "pure" else Fraction(0)
-        again = compose(Plan(self.charges, self.relation, self.unit, delta))
+        again = compose(Plan(self.charges, self.relation, self.unit, Fraction(self.delta if self.route != "pure" else 0)))
         return replace(self, epsilon=again.epsilon, delta=again.delta, route=again.route)
 
     def to_json(self) -> str:
@@ -220,16 +266,19 @@ class Guarantee:
         change = "adding or removing" if self.relation == "add-remove" else "replacing"
         seen = {"federation": "any message", "local": "a report"}.get(self.trust, "the release")
         factor = f"e^{self.epsilon:.4g}" + (f" (about {math.exp(self.epsilon):.3g})" if self.epsilon < 700 else "")
-        but = f", plus {self.delta:.3g}" if self.delta else ""
+        but, what = f", plus {self.delta:.3g}" * bool(self.delta), "epsilons" if self.route == "pure" else "losses in zCDP"
         lines = [] if self.valid else ["NOT VALID: " + "; ".join(self.reasons) + ".\n"]
         lines += [f"epsilon = {self.epsilon:.6g}, delta = {self.delta:.3g} for {self.unit}, {change} it; {self.trust} model."]
         lines += [f"Whoever sees {seen}, whatever else they know: {change} {self.unit} makes no outcome"]
-        lines += [f"more than {factor} times as likely{but}.", f"\nAdded up by the {self.route} route:"]
+        lines += [f"more than {factor} times as likely{but}.", f"\nAdded up by the {self.route} route ({what} are summed):"]
         lines += [f"  - {self._paid(charge)}" for charge in self.charges]
         lines += ["\nDraws:", *(f"  - {draw}" for draw in self.draws)] if self.draws else []
         lines += ["\nAssumes:"] + [f"  - {text}" for text in self.assumptions]
         lines += [f"\nOnly if {c.assumption}: epsilon = {c.epsilon:.6g}, delta = {c.delta:.3g}." for c in self.conditional]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{str(self).replace('&', '&amp;').replace('<', '&lt;')}</pre>"
 
     def _paid(self, charge: Charge) -> str:
         n = sum(draw.times for draw in self.draws) if charge.mechanism == "given" else 0
@@ -250,9 +299,8 @@ def compose(plan: Plan) -> Total:
     extra = Fraction(sum(c.times * (c.epsilon or 0) for c in plan.charges if c.mechanism == "threshold"))
     extra_delta = Fraction(sum(c.times * c.delta for c in plan.charges))
     left = plan.delta - extra_delta  # for the routes that need a delta of their own
-    is_pure = all(charge.epsilon is not None for charge in rest)
     found = []
-    if is_pure:
+    if all(charge.epsilon is not None for charge in rest):
         found.append(Total(round_up(extra + sum(c.pure() or 0 for c in rest)), round_up(extra_delta), "pure"))
     if left > 0 and rest:
         epsilon = zcdp_epsilon(Fraction(sum(c.zcdp() or 0 for c in rest)), left)
@@ -288,7 +336,7 @@ def no_guarantee(relation: Relation, unit: PrivacyUnit, trust: Trust) -> Guarant
 def floor_epsilon(epsilon: float | Fraction) -> Fraction:
     """Epsilon as a multiple of 2**-40, rounded down, so that the noise only grows and ten tenths fit into one."""
     if not (_is_number(epsilon) and Fraction(1, 2**30) <= epsilon <= 2**10):
-        raise InvalidValue(f"epsilon must be between 2**-30 and 1024, got {epsilon!r}. Smaller is more private and noisier.")
+        raise InvalidValue(f"epsilon must be above 0, from 2**-30 to 1024, got {epsilon!r}. Smaller is more private and noisier.")
     return Fraction(math.floor(Fraction(epsilon) * 2**40), 2**40)
 
 

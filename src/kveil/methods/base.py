@@ -32,6 +32,7 @@ class Found:
     notes: tuple[str, ...] = ()
     errors: Floats | None = None
     names: tuple[str, ...] | None = None  # of centres that are points of a universe
+    places: Floats | None = None  # (k, c) public coordinates of such points, where the universe has them
     synopsis: Synopsis | UniverseSynopsis | None = None  # what else it released, for questions that come later
     scales: Any = None  # `methods.scales.Scales`, where the box of the fit was found privately
     sample: Mapping[str, Any] | None = None  # what became of a public sample, where there was one

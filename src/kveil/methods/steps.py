@@ -19,13 +19,14 @@ from kveil.questions.base import Noisy
 from kveil.questions.cells import N_LENGTHS, Lengths, LengthsByCenter, Residuals, RowCount
 from kveil.questions.frame import Frame, whole_steps
 from kveil.solve.placed import Placed
-from kveil.solve.radius import MIDMOST, balanced, quantile
-from kveil.solve.shrink import TINY, shrunk, weighed, within
+from kveil.solve.radius import MIDMOST, balanced, kept_part, quantile
+from kveil.solve.shrink import TINY, shrunk, shrunk_by_column, weighed, within
 from kveil.solve.synopsis import Distances, Step, Synopsis, of_steps
 from kveil.space.euclidean import Centers
 
 MOST_STEPS, STEADY = 8, 0.03  # noise in an average centre, over the clip radius, for a step more
 FURTHER, N_PLAIN = 0.5, 2  # how much further than the mean steps go; and how many last ones do not, so that labels settle
+SEVERAL = 12  # columns: up to so many, shrinking by column and what clipping cuts off gain nothing, and cost at long noise
 STANDS_OUT = 15.0  # deviations of its rows, for a centre to have a radius of its own
 NO_SIGNAL = "too little budget for so many centres: all are one private mean. Use delta > 0, a smaller domain or fewer centres."
 
@@ -76,26 +77,32 @@ def in_units(bins: Distances, length: float) -> Distances:
     return replace(bins, outer=bins.outer * length)
 
 
-def asked_means(desk: Desk, question: Residuals, of_counts: Any, of_sums: Any) -> Means:
-    """Noisy counts and shrunken mean residuals of cells. Public, charged."""
+def asked_means(
+    desk: Desk, question: Residuals, of_counts: Any, of_sums: Any, *, by_column: bool = False, kept: float = 1.0
+) -> Means:
+    """Noisy counts and shrunken mean residuals of cells; see `means`. Public, charged."""
     counts, sums = desk.ask(question, of_counts, of_sums)
-    return means(counts, sums, question.radii)
+    return means(counts, sums, question.radii, by_column=by_column, kept=kept)
 
 
 def means(
-    counts: Noisy, sums: Noisy, radii: Any, *, least: float = 2.0, squared_errors: Floats | None = None, known: Any = 0.0
-) -> Means:
+    counts: Noisy, sums: Noisy, radii: Any, *, least: float = 2.0, squared_errors: Floats | None = None, known: Any = 0.0,
+    by_column: bool = False, kept: Any = 1.0,
+) -> Means:  # fmt: skip
     """Mean residuals of cells, shrunken towards what is known by the noise that is expected in them.
 
     least: deviations that a count needs to be acted upon. squared_errors: (cells,) what is expected of the squared length of a
     mean residual, if something tells: noise is weighed against it, and the errors are those of what comes out. known: (cells,
     columns) what earlier answers say of the mean residuals; default 0, nothing but that they are about their bases.
+    by_column: shrink more in columns where the residuals of all cells show little. kept: what clipping left of rows, on average.
     """
     n, radii = np.maximum(counts.values, 1.0), np.asarray(radii, dtype=np.float64)
-    errors = sums.noise * radii / n
-    found = sums.values / n[:, None]
+    whole = np.broadcast_to(n * kept, n.shape)
+    errors = sums.noise * radii / whole
+    found = sums.values / whole[:, None]
     if squared_errors is None:
-        moves = within(known + shrunk(found - known, errors**2), radii)
+        shrink = shrunk_by_column if by_column else shrunk
+        moves = within(known + shrink(found - known, errors**2), radii / kept)
     else:
         moves = within(weighed(found, errors**2, squared_errors), radii)
     if squared_errors is not None:
@@ -106,6 +113,7 @@ def means(
 def step(
     desk: Desk, frame: Frame, placed: Placed, radii: Any, of_counts: Any, of_sums: Any, *, least: float = 2.0,
     squared_errors: Floats | None = None, is_plain: bool = True, known: Floats | None = None,
+    kept: Any = 1.0,
 ) -> tuple[Placed, Taken]:  # fmt: skip
     """A Lloyd step on residuals about released centres, clipped to a radius, or each to one of its own. A centre whose count is
     weak stays.
@@ -113,13 +121,18 @@ def step(
     is_plain: others go up to half as far again as the mean says, by how far it stands out from its noise: where labels change
     slowly, that saves steps. With labels as they are, up to twice as far costs no more than staying. known: (k, columns) the best
     guess of the means so far, which this step's is averaged with by what noise explains of the difference; default the centres.
+    kept: what the radius leaves of the length of rows, on average, of all or for each centre; for more than `SEVERAL` columns.
     """
     codes = whole_steps(placed.centers, frame.radius)
     clipped_to = np.maximum(np.ceil(np.broadcast_to(radii, len(codes))), 1).astype(np.int64)
     counts, sums = desk.ask(Residuals.about(frame, codes, clipped_to), of_counts, of_sums)  # public, charged
     before = codes.astype(np.float64)
     away = np.zeros_like(before) if known is None else known - before
-    found = means(counts, sums, clipped_to, least=least, squared_errors=squared_errors, known=away)
+    by_column = before.shape[1] > SEVERAL
+    kept = kept if by_column else 1.0
+    found = means(
+        counts, sums, clipped_to, least=least, squared_errors=squared_errors, known=away, by_column=by_column, kept=kept
+    )
     moves = np.where(found.is_weak[:, None], away, found.moves)
     best = within(before + moves, float(frame.radius))
     if not is_plain:
@@ -156,6 +169,7 @@ def relative_steps(
     kept = ground.desk.left * (of_last or 1 / max(n_steps, 1))  # for the last step
     desk, taken, is_low = ground.desk, [], ground.d <= 3
     radii: Any = float(ground.reach)
+    kept_parts: Any = 1.0
     known: Floats | None = None
     of_counts = 0.25 if is_low else 0.05  # sums of few columns carry little noise
     for number in range(n_steps):
@@ -168,19 +182,23 @@ def relative_steps(
         if is_low:
             radii, bins = distance(ground, ground.whole, MIDMOST, of_radius, radii, near)
         else:
-            radii, bins = _radii(ground, near, of_radius, shares[1], radii, n)
+            radii, kept_parts, bins = _radii(ground, near, of_radius, shares[1], radii, n)
         is_plain = is_low or number >= n_steps - N_PLAIN
         placed, how = step(
-            desk, ground.whole, placed, radii, *shares, squared_errors=squared_errors, is_plain=is_plain, known=known
-        )
+            desk, ground.whole, placed, radii, *shares, squared_errors=squared_errors, is_plain=is_plain, known=known,
+            kept=kept_parts,
+        )  # fmt: skip
         known = how.known
         taken.append(noted(ground, placed, how, bins))
         squared_errors = None
     return placed, tuple(taken)
 
 
-def _radii(ground: Ground, near: Centers, share: float, of_sums: float, before: Any, n: float | None) -> tuple[Any, Distances]:
-    """Clip radii that balance noise against clipping, in steps, and the distances of all rows. Public, charged.
+def _radii(
+    ground: Ground, near: Centers, share: float, of_sums: float, before: Any, n: float | None
+) -> tuple[Any, Any, Distances]:
+    """Clip radii that balance noise against clipping, in steps, what they leave of rows, and the distances of all rows. Public,
+    charged.
 
     Each centre has its own where an average one has so many rows that its distances stand out by themselves: counts by centre
     and bin cost as much as counts by bin, but added up over centres they have more noise, and some rows would be lost in it.
@@ -191,14 +209,17 @@ def _radii(ground: Ground, near: Centers, share: float, of_sums: float, before: 
     if n is None or n < k * enough:
         (shown,) = desk.ask(Lengths.binned(ground.whole, ground.reach, near), share)
         bins = binned(shown, ground.reach, is_pure=is_pure)
-        return balanced_radius(bins, noise, k, ground.reach, before), in_units(bins, ground.length)
+        radius = balanced_radius(bins, noise, k, ground.reach, before)
+        return radius, kept_part(bins, radius), in_units(bins, ground.length)
     (shown,) = desk.ask(LengthsByCenter.binned(ground.whole, ground.reach, near), share)
     table = shown.values.reshape(k, N_LENGTHS)
     bins = binned(Noisy(table.sum(axis=0), shown.noise * k**0.5), ground.reach, is_pure=is_pure)
     common = balanced_radius(bins, noise, k, ground.reach, before)
-    own = [balanced_radius(binned(Noisy(row, shown.noise), ground.reach, is_pure=is_pure), noise, 1, 2 * ground.reach, common)
-           for row in table]  # fmt: skip
-    return np.where(table.sum(axis=1) >= enough, own, common), in_units(bins, ground.length)
+    each = [binned(Noisy(row, shown.noise), ground.reach, is_pure=is_pure) for row in table]
+    own = [balanced_radius(row, noise, 1, 2 * ground.reach, common) for row in each]
+    is_own = table.sum(axis=1) >= enough
+    parts = np.where(is_own, [kept_part(*pair) for pair in zip(each, own, strict=True)], kept_part(bins, common))
+    return np.where(is_own, own, common), parts, in_units(bins, ground.length)
 
 
 def balanced_radius(bins: Distances, noise: float, k: int, cap: float, otherwise: Any) -> Any:

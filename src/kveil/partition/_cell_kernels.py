@@ -35,3 +35,19 @@ def find_cells(rows: Any, half: Any, depth: Any, order: Any, codes: Any) -> None
     place = np.empty(half.shape[0], dtype=np.int64)
     for i in range(rows.shape[0]):
         codes[i] = code_of(rows[i], half, depth, order, place)
+
+
+@njit(cache=True, nogil=True)
+def find_ranges(codes: Any, first: Any, starts: Any, shift: int, places: Any) -> None:
+    """The last place in `first`, which ascends from 0, whose entry is not above each code. `starts` has that place for every
+    multiple of 2**shift, and one more entry: of very many cells few are looked at."""
+    for i in range(codes.shape[0]):
+        head = codes[i] >> shift
+        low, high = starts[head], starts[head + 1]
+        while low < high:
+            middle = (low + high + 1) // 2
+            if first[middle] > codes[i]:
+                high = middle - 1
+            else:
+                low = middle
+        places[i] = low

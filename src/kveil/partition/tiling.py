@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
 from kveil.arrays import Bools, Floats, Integers
+from kveil.partition import _cell_kernels as _kernels
 from kveil.partition.midpoints import Midpoints, halving_order
 
+HEAD_BITS = 16  # of a code, looked up in a table before the rest is searched
 CHUNK = 64  # cells that are compared with all others at once
 
 
@@ -69,7 +72,16 @@ class Tiling:
 
     def find(self, rows: Integers) -> Integers:
         """The cell of every row: a row outside the cube is in the cell nearest to it."""
-        return np.asarray(np.searchsorted(self.first, self.midpoints.find(rows), side="right") - 1)
+        places = np.empty(len(rows), dtype=np.int64)
+        _kernels.find_ranges(self.midpoints.find(rows), self.first, *self._starts, places)
+        return places
+
+    @cached_property
+    def _starts(self) -> tuple[Integers, int]:
+        """The cell of every code whose bits are 0 but the first few, and how many bits that leaves; the last cell at the end."""
+        shift = max(0, self.depth - HEAD_BITS)
+        heads = np.arange(1 << (self.depth - shift)) << shift
+        return np.append(np.searchsorted(self.first, heads, side="right") - 1, len(self.first) - 1), shift
 
     def around(self, values: Floats, levels: int) -> Floats:
         """For every cell, the sum of `values` over its block: the cells of its own size in an ancestor that holds no others, as
@@ -101,6 +113,18 @@ class Tiling:
         (middles, halves), (other_middles, other_halves) = self.boxes(cells), self.boxes(others)
         apart = np.abs(middles[:, None] - other_middles) - (halves[:, None] + other_halves)
         return np.asarray((apart <= 1e-6 * other_halves.max(initial=0.0)).all(axis=2))
+
+    def neighbours(self, cells: Integers) -> tuple[Integers, Bools]:
+        """(cells, 3**axes) each cell and those around it, by their places here, ascending: those that hold the middles of boxes
+        of its size beside it, or the cell again where that is outside the cube; and which are named for the first time, since
+        a large cell may hold several middles."""
+        middles, halves = self.boxes(cells)
+        sides = np.array(list(product((-1, 0, 1), repeat=len(self.half))))
+        beside = middles[:, None] + 2 * halves[:, None] * sides
+        found = self.find(np.floor(beside).astype(np.int64).reshape(-1, len(self.half))).reshape(len(cells), len(sides))
+        is_own = (np.abs(beside) > self.half).any(axis=2) | ~sides.any(axis=1)
+        found = np.sort(np.where(is_own, cells[:, None], found), axis=1)
+        return found, np.diff(found, axis=1, prepend=-1) > 0
 
     def boxes(self, shown: Bools | Integers | slice = slice(None)) -> tuple[Floats, Floats]:
         """Middles and half-widths (cells, axes), of all cells or of those that are shown."""

@@ -10,6 +10,13 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
+def add_ones(owner: Any, counts: Any) -> None:
+    """Count every row at its owner. In place: where owners are many more than rows, a table per block takes longer than they."""
+    for i in range(owner.shape[0]):
+        counts[owner[i]] += 1
+
+
+@njit(cache=True, nogil=True)
 def add_rows(codes: Any, owner: Any, counts: Any, sums: Any) -> None:
     """Add every row to the count and the sum of its owner."""
     n_rows, n_columns = codes.shape
@@ -123,14 +130,45 @@ def add_squares(rows: Any, scale: int, top: int, sums: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def add_lengths(rows: Any, bases: Any, owner: Any, edges: Any, counts: Any) -> None:
-    """Count rows by owner and squared distance to its base: bin b holds squares in (edges[b+1], edges[b]], edges descending; the
-    last bin the rest."""
+def find_squares(rows: Any, bases: Any, owner: Any, squares: Any) -> None:
+    """The squared distance of every row to its owner's base."""
     for i in range(rows.shape[0]):
-        square = squared_distance(rows[i], bases[owner[i]])
+        squares[i] = squared_distance(rows[i], bases[owner[i]])
+
+
+@njit(cache=True, nogil=True)
+def correct(rows: Any, bases: Any, others: Any, between: Any, owner: Any, squares: Any) -> int:
+    """Make guessed owners those of the nearest base, ties to the lowest index, and find the squared distances to them.
+
+    By the triangle inequality a base that is more than twice as far from the guessed one as the row is cannot be as near to the
+    row. `others` lists the bases around each one, `between` their squared distances to it, ascending. Squares are whole numbers
+    up to 2**53, and four times one is exact too, so no base is left out that counts. Returns how many others were tried.
+    """
+    tried = 0
+    for i in range(rows.shape[0]):
+        best = owner[i]
+        least = squared_distance(rows[i], bases[best])
+        near, reach = others[best], between[best]
+        most = 4.0 * least
+        for j in range(near.shape[0]):
+            if reach[j] > most:
+                break
+            tried += 1
+            square = squared_distance(rows[i], bases[near[j]])
+            if square < least or (square == least and near[j] < best):
+                best, least = near[j], square
+        owner[i], squares[i] = best, least
+    return tried
+
+
+@njit(cache=True, nogil=True)
+def add_lengths(squares: Any, owner: Any, edges: Any, counts: Any) -> None:
+    """Count rows by owner and squared distance: bin b holds squares in (edges[b+1], edges[b]], edges descending; the last bin the
+    rest."""
+    for i in range(squares.shape[0]):
         b = 0
-        while b < edges.shape[0] and square <= edges[b]:
-            b += 1
+        for j in range(edges.shape[0]):  # all of them, so that it needs no guess of the processor
+            b += squares[i] <= edges[j]
         counts[owner[i], b] += 1
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
 
@@ -53,18 +53,24 @@ class Noisy(NamedTuple):
 class Page(Protocol):
     """What an earlier question noted of the rows of this block, if it is still there: it spares work, and changes no answer."""
 
-    def find(self, key: Hashable) -> Any: ...
+    def find(self, key: tuple[Hashable, ...]) -> Any: ...
 
-    def keep(self, key: Hashable, note: Any) -> None: ...
+    def guess(self, family: tuple[Hashable, ...]) -> Any:
+        """The note whose key begins so, whatever follows: for who can tell whether it still holds."""
+
+    def keep(self, key: tuple[Hashable, ...], note: Any) -> None: ...
 
 
 class NoPage:
     """Nothing is kept, and nothing found."""
 
-    def find(self, key: Hashable) -> Any:
+    def find(self, key: tuple[Hashable, ...]) -> Any:
         return None
 
-    def keep(self, key: Hashable, note: Any) -> None:
+    def guess(self, family: tuple[Hashable, ...]) -> Any:
+        return None
+
+    def keep(self, key: tuple[Hashable, ...], note: Any) -> None:
         return None
 
 
@@ -116,7 +122,9 @@ class Raw:
     takes_page = True
 
     def __call__(self, held: Any, question: Question, page: Page = NO_PAGE) -> tuple[Integers, ...]:
-        return question.raw(held, page) if isinstance(question, Paged) else question.raw(held)
+        if getattr(question, "takes_page", False):  # isinstance of a protocol takes as long as a small block
+            return cast(Paged, question).raw(held, page)
+        return question.raw(held)
 
 
 raw = Raw()

@@ -85,18 +85,18 @@ class Lengths(Question):
 
     def _table(self, rows: Any, page: Page) -> Integers:
         """Counts (centres, bins) of rows by nearest centre, or the middle, and distance. Secret."""
-        bases = self.frame.middle[None, :].astype(np.float64) if self.centers is None else self.centers.codes
-        raw_counts = np.zeros((len(bases), len(self.edges) + 1), dtype=np.int64)
-        labels = None if self.centers is None else Labels(self.frame, "measured", self.centers, page)
+        centers = self.centers or Centers(self.frame.middle[None, :].astype(np.float64), None)
+        raw_counts = np.zeros((len(centers.codes), len(self.edges) + 1), dtype=np.int64)
+        labels, edges = Labels(self.frame, "measured", centers, page), self.edges.astype(np.float64)
         for block in blocks(rows):
-            seen = self.frame.measured(block)
+            seen = self.frame.steps(block)
             if is_csr(seen):
                 assert self.centers is None  # distances to the middle, 0; to dense centres they would take dense rows
                 _sparse_kernels.add_lengths(seen.data, seen.indptr, self.edges, raw_counts[0])
                 continue
-            owner = np.zeros(len(seen), dtype=np.int32) if labels is None else labels.of(seen)
-            _kernels.add_lengths(seen, bases, owner, self.edges, raw_counts)
-        if labels is not None:
+            owner, squares = labels.with_squares(seen)
+            _kernels.add_lengths(squares, owner, edges, raw_counts)
+        if self.centers is not None:
             labels.keep()
         return raw_counts
 
@@ -234,7 +234,8 @@ class Residuals(Question):
                 csr = (summed.data, summed.indices, summed.indptr)
                 _sparse_kernels.add_scaled(*csr, owner, self.radii, TOP, raw_counts, raw_sums)
             else:
-                _kernels.add_residuals(summed.astype(np.float64, copy=False), owner, bases, self.radii, TOP, raw_counts, raw_sums)
+                exact = summed.astype(np.float64, copy=False) if self.of == "projected" else summed  # one type less to compile
+                _kernels.add_residuals(exact, owner, bases, self.radii, TOP, raw_counts, raw_sums)
         return raw_counts, raw_sums
 
     def _check(self, rows: Any) -> None:
@@ -250,7 +251,7 @@ class Residuals(Question):
         """A block as it is assigned, and as it is summed."""
         views, wanted = {}, {self.by, self.of}
         if "measured" in wanted:
-            views["measured"] = self.frame.measured(block)
+            views["measured"] = self.frame.steps(block)
         if wanted & {"projected", "centred"}:
             views["centred"] = self.frame.centred(block)
         if "projected" in wanted:

@@ -48,7 +48,7 @@ class CellCounts(Question):
             if nodes is not None:
                 places = np.searchsorted(nodes, found)
                 found = places[nodes[np.minimum(places, len(nodes) - 1)] == found] if len(nodes) else found[:0]
-            raw_counts += np.bincount(found, minlength=len(raw_counts))
+            _kernels.add_ones(found, raw_counts)
         return (raw_counts,)
 
 
@@ -117,7 +117,7 @@ class TileCounts(Question):
     def raw(self, rows: Any) -> tuple[Integers]:
         raw_counts = np.zeros(len(self.tiling.codes), dtype=np.int64)
         for block in blocks(rows):
-            raw_counts += np.bincount(self.tiling.find(self.frame.measured(block)), minlength=len(raw_counts))
+            _kernels.add_ones(self.tiling.find(self.frame.measured(block)), raw_counts)
         return (raw_counts,)
 
 

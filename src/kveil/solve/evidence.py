@@ -46,12 +46,12 @@ def sure_sum(sizes: Floats | Integers, log: float, *, is_pure: bool) -> Floats:
 
     One Laplace count: exactly. More: Chernoff's bound, with the moment generating function (1 - x**2)**-1 of noise of scale 1.
     """
-    sizes = np.asarray(sizes, dtype=np.float64)
     if not is_pure:
-        return np.asarray(np.sqrt(2 * sizes * log))
-    kinds, which = np.unique(sizes, return_inverse=True)
+        return np.asarray(np.sqrt(2 * np.asarray(sizes, dtype=np.float64) * log))
+    which = np.asarray(sizes, dtype=np.int64)  # few sizes of very many blocks: each is worked out once
+    scales, kinds = np.empty(1 + which.max(initial=0)), np.flatnonzero(np.bincount(which))
     x = np.linspace(0.02, 0.98, 49)[:, None]
-    scales = np.where(kinds <= 1, log - np.log(2), ((log - kinds * np.log1p(-x * x)) / x).min(axis=0))
+    scales[kinds] = np.where(kinds <= 1, log - np.log(2), ((log - kinds * np.log1p(-x * x)) / x).min(axis=0))
     return np.asarray(scales[which] / 2**0.5)
 
 

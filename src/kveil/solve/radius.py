@@ -9,6 +9,7 @@ from kveil.solve.synopsis import Distances
 
 MIDMOST = 0.85  # of the rows are not clipped in a step, where noise does not say more
 PER_OCTAVE, OCTAVES = 8, 10  # radii that are tried, from the outermost rows inwards
+LEAST_KEPT = 0.25  # of a row's length: less is noise in the counts of distances
 
 
 def quantile(distances: Distances, q: float) -> float | None:
@@ -35,6 +36,20 @@ def balanced(distances: Distances, noise: float) -> float | None:
         return quantile(distances, MIDMOST)
     radii = distances.outer[first] * 2.0 ** (-np.arange(PER_OCTAVE * OCTAVES) / PER_OCTAVE)
     return float(radii[np.argmin((noise * radii) ** 2 + excess(distances, radii) ** 2)])
+
+
+def kept_part(distances: Distances, radius: float) -> float:
+    """How much of a row's length clipping leaves, on average over rows: 1 if it cuts nothing, or if no bin shows rows.
+
+    A sum of clipped rows divided by this part of their number is their mean, long ones counting less. Divided by their number it
+    would be too short.
+    """
+    first = distances.outermost
+    counts, middles = distances.counts[first:], distances.middles[first:]
+    n = float(counts.sum())
+    if first is None or n <= 0:
+        return 1.0
+    return float(np.clip(np.minimum(1.0, radius / middles) @ counts / n, LEAST_KEPT, 1.0))
 
 
 def excess(distances: Distances, radii: Floats) -> Floats:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+CELLS_PER_CENTER = 200  # of a grid over few columns; with fewer it is made finer
+FEWEST_BITS, MOST_BITS, FINEST = 4, {1: 16, 2: 16, 3: 17}, 20  # halvings, by columns; the last without noise or for many centres
+
 
 def wanted_cells(signal: float, d: int) -> float:
     """Cells of a grid over d columns for `signal` = rows times epsilon: (signal / 10)^(2 d / (d + 2)).
@@ -12,6 +15,18 @@ def wanted_cells(signal: float, d: int) -> float:
     Reference: Su, Cao, Li, Bertino, Jin (2016), EUGkM.
     """
     return float((signal / 10) ** (2 * d / (d + 2)))
+
+
+def grid_bits(signal: float, d: int, k: int, *, is_noisy: bool = True) -> int:
+    """How often the region of an adaptive grid over d columns is halved for k centres; `signal` as in `wanted_cells`.
+
+    Noise limits the cells from above, too: a mean over a cluster has the noise of all its cells, and past some hundreds each of
+    them places its rows no better.
+    """
+    bits, per_center = np.log2(wanted_cells(signal, d)), np.log2(CELLS_PER_CENTER * k)
+    finer = np.clip(per_center - bits, 0, 1)  # few cells per centre are worth twice as many
+    most = np.clip(np.ceil(per_center), MOST_BITS[d], FINEST) if is_noisy else FINEST
+    return int(np.clip(round(bits + finer), FEWEST_BITS, most))
 
 
 def wanted_groups(share: float, rows: float, length: float, noise: float, least: int, most: int) -> int:

@@ -13,6 +13,9 @@ from kveil.arrays import Floats
 from kveil.solve import _lloyd_kernels as _kernels
 from kveil.solve.swaps import Run, swapped
 
+MANY, PER_CENTER = 2**14, 64  # points: of more, groups of neighbours are clustered before all of them are
+CURVE_BITS, MOST_TURNS = 12, 4  # halvings of a column, for the order of neighbours, and how many columns are halved
+
 
 def thorough_kmeans(points: Floats, weights: Floats, n_clusters: int, rng: np.random.Generator) -> Floats:
     """`n_clusters` centres of released points. Fewer points than clusters: all of them, and copies with a public jitter."""
@@ -20,6 +23,10 @@ def thorough_kmeans(points: Floats, weights: Floats, n_clusters: int, rng: np.ra
     if len(points) <= n_clusters:
         return padded(points, n_clusters, rng)
     points, still = np.ascontiguousarray(points, dtype=np.float64), 1e-6 * float(points.var(axis=0).mean())
+    if len(points) > max(MANY, PER_CENTER * n_clusters):
+        start = thorough_kmeans(*joined(points, weights, max(MANY, PER_CENTER * n_clusters)), n_clusters, rng)
+        _kernels.lloyd(points, weights, start, 50, still)
+        return start
 
     def lloyd(start: Floats, steps: int) -> Run:
         centers = start.copy()
@@ -48,6 +55,24 @@ def present(points: Floats, weights: Floats) -> tuple[Floats, Floats]:
     if not weights.any():
         weights = np.ones(len(points))
     return points[weights > 0], weights[weights > 0]
+
+
+def joined(points: Floats, weights: Floats, most: int) -> tuple[Floats, Floats]:
+    """Means and weights of `most` groups of neighbours, as many points in each: where they lie close, there are many groups.
+
+    Points are put in the order of a curve that halves the columns in turn, at medians of some of them. A run of them is a group.
+    """
+    some = np.sort(points[:: max(1, len(points) >> CURVE_BITS)], axis=0)
+    ranks = [np.searchsorted(edges, column) for edges, column in zip(some.T[:MOST_TURNS], points.T, strict=False)]
+    places = [np.minimum((rank << CURVE_BITS) // len(some), (1 << CURVE_BITS) - 1) for rank in ranks]
+    codes = np.zeros(len(points), dtype=np.int64)
+    for bit in reversed(range(CURVE_BITS)):
+        for place in places:
+            codes = codes << 1 | (place >> bit & 1)
+    order = np.argsort(codes, kind="stable")
+    first = np.arange(most) * len(points) // most
+    mass = np.add.reduceat(weights[order], first)
+    return np.add.reduceat((points * weights[:, None])[order], first) / mass[:, None], mass
 
 
 def padded(points: Floats, n_clusters: int, rng: np.random.Generator) -> Floats:

@@ -18,6 +18,7 @@ TWO, THREE = 2, 3  # halvings: a block has 4 cells, or 8
 UP = 4  # halvings: cells that stand out together are at most 16
 OUTSIDE = 3.0  # of outside cells, noise passes with probability exp(-3) in all: a centre far out is a centre lost
 FAR_OUTSIDE = 5.0  # the same where nothing tells that there are rows outside at all
+LIKELY = 3.0  # deviations of a count outside: with fewer it has no weight, even if the cells around it show rows
 NEIGHBOURS = 8  # of a cell, about
 WITHIN = 1.6  # inside: 0.2 blocks of empty cells pass
 
@@ -57,8 +58,8 @@ def _inside(plan: Zoomed, counts: Floats, deviation: float, *, is_pure: bool) ->
 def _pooled(tiling: Tiling, counts: Floats, weights: Floats, inside: Bools, deviation: float, *, is_pure: bool) -> Floats:
     """Weights with those of cells that stand out outside, by themselves or together: these share their sum evenly.
 
-    Outside the region noise would draw a centre far away, so a cell there must be beyond doubt; more so where all cells outside,
-    added up, show no rows.
+    Outside the region noise would draw a centre far away, so a cell there must be beyond doubt: by itself, with the cells around
+    it, or with those of its block; more so where all cells outside, added up, show no rows.
     """
     outside, found = ~inside, weights.copy()
     has_rows = counts[outside].sum() >= STANDS_OUT * deviation * np.sqrt(outside.sum())
@@ -69,7 +70,24 @@ def _pooled(tiling: Tiling, counts: Floats, weights: Floats, inside: Bools, devi
         least = np.where(outside, sure_sum(sizes, without, is_pure=is_pure), sure_sum(sizes, within, is_pure=is_pure))
         passed = rest & (sums >= np.maximum(least * deviation, 0.5))
         found[passed] = sums[passed] / sizes[passed]
+        if up == 0:
+            found = _with_around(tiling, counts, found, outside, deviation, without, is_pure=is_pure)
     return _with_fringe(tiling, counts, found, outside, deviation, is_pure=is_pure)
+
+
+def _with_around(
+    tiling: Tiling, counts: Floats, weights: Floats, outside: Bools, deviation: float, log: float, *, is_pure: bool
+) -> Floats:
+    """Weights with those of likely cells outside that are beyond doubt together with the cells around them. A small cluster on
+    the border of blocks has rows in several of them, and may stand out in none."""
+    likely = np.flatnonzero(outside & (weights == 0) & (counts >= max(LIKELY * deviation, 0.5)))
+    around, is_counted = tiling.neighbours(likely)
+    is_counted &= outside[around]
+    sums, sizes = np.where(is_counted, counts[around], 0.0).sum(axis=1), is_counted.sum(axis=1)
+    passed = likely[sums >= sure_sum(sizes, log, is_pure=is_pure) * deviation]
+    found = weights.copy()
+    found[passed] = counts[passed]
+    return found
 
 
 def _with_fringe(tiling: Tiling, counts: Floats, weights: Floats, outside: Bools, deviation: float, *, is_pure: bool) -> Floats:

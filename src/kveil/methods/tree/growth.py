@@ -17,6 +17,8 @@ from kveil.solve.evidence import shows_rows
 from kveil.solve.wkmeans import quick_kmeans
 from kveil.space.euclidean import Centers
 
+EVERYWHERE = 0.75  # of the cells of a stage show rows: finer ones would not
+
 
 class Leaves(NamedTuple):
     """Released points with weights, how far the rows of each may lie from it, and half-widths (leaves, axes) of its box."""
@@ -34,11 +36,13 @@ class Grown(NamedTuple):
     deviation: float
 
 
-def grow(ground: Ground, frame: Frame, half: Floats, bits: list[int], share: float) -> Grown:
+def grow(ground: Ground, frame: Frame, half: Floats, bits: list[int], share: float, *, saves: bool = False) -> Grown:
     """Leaves of a tree with one stage for each entry of `bits`; each stage is given `share` of the budget.
 
     A stage counts ALL children of kept cells, empty ones too; a row is in at most one. Which cells are kept, and so the
     shape of the next stage, follows from noisy counts.
+    saves: no next stage where nearly all cells are kept. Rows lie everywhere then, too few in a finer cell to stand out, and its
+    budget is left to later answers.
     """
     size = np.maximum(np.ceil(half), 1).astype(np.int64)
     order = halving_order(size, sum(bits))
@@ -53,7 +57,7 @@ def grow(ground: Ground, frame: Frame, half: Floats, bits: list[int], share: flo
         found.append((*boxes(kept[childless], order[:depth], size), weights[childless]))
         codes = (kept[:, None] << s) + np.arange(1 << s)
         kept, weights, depth = codes.ravel()[is_kept], counts[is_kept], depth + s
-        if not len(kept):
+        if not len(kept) or (saves and len(kept) > EVERYWHERE * is_kept.size):
             break
     found.append((*boxes(kept, order[:depth], size), weights))
     middles, halves, weights = (np.concatenate(part) for part in zip(*found, strict=True))

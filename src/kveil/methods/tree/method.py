@@ -127,6 +127,11 @@ class _Fit(Stages):
 
     short_noise: ClassVar[tuple[float, float]] = (0.35, 0.35)
 
+    @property
+    def saves_a_stage(self) -> bool:
+        """Of a pure tree in a projection: means in all columns need its budget more."""
+        return self.is_pure and self.is_projected
+
     def run(self) -> Found:
         seen = self.look()
         if self.ground.task.sample is None:
@@ -213,18 +218,19 @@ class _Fit(Stages):
         """Centres in all columns from clusters found in the projection, and how many relative steps are left for them."""
         k, desk = self.k, self.desk
         n_steps = self._recovery_steps(seen)
-        share = desk.left / (n_steps + 1) if self.is_pure or n_steps == 1 else self._recovery_share(grown.leaves, seen)
-        found = self.recovered(frame, grown.leaves, seen, share, thorough_kmeans)
+        share = desk.left / (n_steps + 1) if self.is_pure or n_steps == 1 else self._recovery_share(grown.leaves, seen, n_steps)
+        found = self.recovered(frame, grown.leaves, seen, share, thorough_kmeans, n_steps)
         synopsis = of_recovered(self.ground, seen, frame, grown, found, desk.deviation(0.05 * share))
         placed = Placed(found.moves, found.counts, found.errors)
         if len(found.counts) > k:
             placed = merged(placed, k, self.rng)
         return placed._replace(centers=within(seen.middle + placed.centers, self.ground.reach)), n_steps, synopsis
 
-    def _recovery_share(self, leaves: Leaves, seen: FirstLook) -> float:
+    def _recovery_share(self, leaves: Leaves, seen: FirstLook, n_steps: int) -> float:
         """What the recovery is given: less where more budget would not tell more clusters apart."""
         lean, full = LEAN_RECOVERY * self.desk.left, OF_RECOVERY * self.desk.left
-        return lean if self.n_groups(leaves, seen, lean) == self.n_groups(leaves, seen, full) else full
+        groups = [self.n_groups(leaves, seen, share, n_steps) for share in (lean, full)]
+        return lean if groups[0] == groups[1] else full
 
     def _recovery_steps(self, seen: FirstLook) -> int:
         """How many relative steps the recovery leaves budget for. Pure noise: fewer where it would be as long as a third of the

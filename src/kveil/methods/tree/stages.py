@@ -11,7 +11,7 @@ import numpy as np
 from kveil.arrays import Floats
 from kveil.desk.base import Held
 from kveil.methods.ground import Ground
-from kveil.methods.steps import Means, asked_means, distance
+from kveil.methods.steps import Means, asked_means, balanced_radius, distance, in_units
 from kveil.methods.tree.counting import histogram
 from kveil.methods.tree.growth import Grown, Leaves, grow, joined, outposts, with_means
 from kveil.methods.tree.principal import principal_axes
@@ -21,14 +21,15 @@ from kveil.questions.cells import MOMENT_TOP, Residuals, Squares, Whole
 from kveil.questions.frame import Frame, whole_steps
 from kveil.solve.histogram import Histogram
 from kveil.solve.placed import Clustering
+from kveil.solve.radius import kept_part
 from kveil.solve.shrink import shrunk, within
-from kveil.solve.sizing import wanted_cells, wanted_groups
+from kveil.solve.sizing import grid_bits, wanted_groups
 from kveil.solve.synopsis import Distances
 from kveil.space.euclidean import Centers
 from kveil.tuning import Tree as TreeTuning
 
 OF_PCA = 0.15  # of the budget, for the moments that principal axes come from
-CELLS_PER_CENTER = 200  # of a grid over few columns; with fewer it is made finer
+LONG_NOISE = {False: 0.3, True: 0.5}  # in the mean of a recovered cluster, of the radius; if two steps follow, or more
 MOST_CENTERS = 1e15  # if there is no noise
 MOST_LEAVES = 512  # more are joined: looking for the nearest one takes too long, and their means would drown in noise
 
@@ -74,6 +75,11 @@ class Stages:
         self.p = n_axes(self.d, self.desk.kind)
         self.is_projected = self.p < self.d
 
+    @property
+    def saves_a_stage(self) -> bool:
+        """Whether the tree does without its last stage where rows lie everywhere."""
+        return False
+
     def look(self, *, always_middle: bool = False) -> FirstLook:
         """Rows, middle and radius; few columns need neither of the last two."""
         ground, desk, d = self.ground, self.desk, self.d
@@ -113,7 +119,7 @@ class Stages:
         frame, half, full = self._frame(seen.middle, seen.radius, seen.n)
         progress("growing the tree", 2, 5)
         bits = self._stage_bits(seen.n)
-        grown = grow(self.ground, frame, half, bits, self._of_stages() / len(bits))
+        grown = grow(self.ground, frame, half, bits, self._of_stages() / len(bits), saves=self.saves_a_stage)
         if self.is_low:
             return frame, grown
         progress("looking into the leaves", 3, 5)
@@ -126,23 +132,38 @@ class Stages:
         (bits,) = self._stage_bits(seen.n)
         return histogram(self.ground, frame, half, bits, self._of_stages(), seen.n)
 
-    def recovered(self, frame: Frame, leaves: Leaves, seen: FirstLook, share: float, clustered: Clustering) -> Means:
-        """Released means, about the middle, of clusters found in the projection: more than k, to be merged, if noise allows."""
-        cells = self.n_groups(leaves, seen, share)
+    def recovered(
+        self, frame: Frame, leaves: Leaves, seen: FirstLook, share: float, clustered: Clustering, n_steps: int | None = None
+    ) -> Means:
+        """Released means, about the middle, of clusters found in the projection: more than k, to be merged, if noise allows.
+
+        n_steps: how many relative steps follow. Rows are then clipped as in a step, by the distances to the middle that are known
+        already; None, before medians, clips them to the radius of all rows alone.
+        """
+        cells = self.n_groups(leaves, seen, share, n_steps or 0)
         seeds = whole_steps(clustered(leaves.points, leaves.weights, cells, self.rng), frame.reach).astype(np.float64)
-        bases, radii = np.zeros((cells, self.d), dtype=np.int64), np.full(cells, frame.radius, dtype=np.int64)
+        radius, kept = frame.radius, 1.0
+        if n_steps is not None and seen.total is not None:
+            bins = in_units(seen.total, 1 / self.ground.length)
+            noise = float(np.sqrt(self.desk.spread(self.d, 1.0, 0.95 * share)))
+            radius = int(np.ceil(balanced_radius(bins, noise, self.k, radius, radius)))
+            kept = kept_part(bins, radius)
+        bases, radii = np.zeros((cells, self.d), dtype=np.int64), np.full(cells, radius, dtype=np.int64)
         question = Residuals(frame, Centers(seeds, None), "projected", "centred", bases, radii)
-        found = asked_means(self.desk, question, 0.05 * share, 0.95 * share)
+        found = asked_means(self.desk, question, 0.05 * share, 0.95 * share, by_column=n_steps is not None, kept=kept)
         weak = found.is_weak
         return Means(
             np.where(weak, 0.0, found.counts), np.where(weak[:, None], 0.0, found.moves),
             np.where(weak, self.ground.reach, found.errors), weak,
         )  # fmt: skip
 
-    def n_groups(self, leaves: Leaves, seen: FirstLook, share: float) -> int:
-        """How many clusters of a projection have means that are told apart with this share of the budget; k at least."""
+    def n_groups(self, leaves: Leaves, seen: FirstLook, share: float, n_steps: int) -> int:
+        """How many clusters of a projection have means that are told apart with this share of the budget; k at least. More where
+        several steps mend what noise does to them: a cluster that is lost stays lost."""
         noise = float(np.sqrt(self.desk.spread(self.d, seen.radius, 0.95 * share)))
-        return wanted_groups(0.3, seen.n, seen.radius, noise, self.k, max(self.k, min(4 * self.k, 3 * len(leaves.points) // 4)))
+        length = LONG_NOISE[n_steps >= 2]
+        most = max(self.k, min(4 * self.k, 3 * len(leaves.points) // 4))
+        return wanted_groups(length, seen.n, seen.radius, noise, self.k, most)
 
     def _mean(self, whole: Held, n: float) -> Floats:
         share = 0.04
@@ -188,9 +209,7 @@ class Stages:
         e = float(self.desk.total) * self._of_stages() if self.desk.kind != "none" else 1e6 / n
         if self.is_low:
             e = 2 * np.sqrt(e) if self.desk.kind == "zcdp" else e
-            bits = np.log2(wanted_cells(n * e, self.d))
-            finer = np.clip(np.log2(CELLS_PER_CENTER * self.k) - bits, 0, 1)  # few cells per centre are worth twice as many
-            return [int(np.clip(round(bits + finer), 4, 20))]
+            return [grid_bits(n * e, self.d, self.k, is_noisy=self.desk.kind != "none")]
         if self.is_pure:  # cells of a few deviations each, and one more stage below those that stand out
             return [int(np.clip(np.floor(np.log2(n * e / 2 / 8)), 4, 16)), 5]
         return [6, 5, 5] if self.is_projected else [6, 6, 6]

@@ -79,11 +79,12 @@ def found_points(
 
 
 def found_among(space: Space, centers: Integers, weights: NDArray[np.float64] | None, notes: tuple[str, ...] = ()) -> Found:
-    """Centres by index, and by name where points of the universe have names."""
-    names = getattr(space, "names", None)
+    """Centres by index; by name and by place where points of the universe have names and coordinates."""
+    names, places = getattr(space, "names", None), None if space.points is None else space.points[centers]
     if names is None:
-        return Found(centers, weights, notes)
-    return Found(centers, weights, (*notes, TAKEN_AS_NUMBERS), names=tuple(_written(name) for name in names[centers]))
+        return Found(centers, weights, notes, places=places)
+    called = tuple(_written(name) for name in names[centers])
+    return Found(centers, weights, (*notes, TAKEN_AS_NUMBERS), names=called, places=places)
 
 
 def _written(name: Any) -> str:

@@ -1,0 +1,50 @@
+"""Small clusters far from most rows: which cells have weight there. Worked by hand."""
+
+import numpy as np
+import pytest
+
+from kveil.methods.tree import counting
+from kveil.partition.tiling import Tiling
+
+SQUARE = Tiling.whole(np.array([64, 64])).divided(np.array([12]))  # 64 x 64 cells, two steps wide
+
+
+def at(*places):
+    return SQUARE.find(np.array(places))
+
+
+def weighed(counts):
+    """Weights of cells outside, where the deviation of a count is 1 and the region is one empty cell in a corner."""
+    inside = np.zeros(4096, dtype=bool)
+    inside[at((-63, -63))] = True
+    return counting._pooled(SQUARE, counts, np.zeros(4096), inside, 1.0, is_pure=True)
+
+
+def test_a_lone_cell_where_nothing_else_shows_rows_needs_what_noise_passes_with_chance_exp_minus_5():
+    """(ln 4095 + 5 - ln 2) / sqrt 2 = 8.93."""
+    for count, weight in ((8.9, 0.0), (9.0, 9.0)):
+        counts = np.zeros(4096)
+        counts[at((21, 21))] = count
+        assert weighed(counts)[at((21, 21))].tolist() == [weight]
+
+
+MIDDLE = ((1, 1), (-1, 1), (1, -1), (-1, -1))  # four cells that meet in the middle of the square, each in a block of its own
+
+
+@pytest.mark.parametrize(("count", "is_kept"), [(6.0, True), (4.5, False)])
+def test_cells_on_the_border_of_blocks_stand_out_together(count, is_kept):
+    """Nine cells need 19.6 together: four counts of 6 pass, of 4.5 do not. In any block of the tiling there is one of them."""
+    counts = np.zeros(4096)
+    counts[at(*MIDDLE)] = count
+    assert SQUARE.around(counts, counting.UP).max() == count
+    expected = np.zeros(4096)
+    expected[at(*MIDDLE)] = count * is_kept
+    assert weighed(counts).tolist() == expected.tolist()
+
+
+def test_a_cell_that_is_not_likely_by_itself_has_no_weight_beside_others():
+    counts = np.zeros(4096)
+    counts[at(*MIDDLE)] = 6.0
+    counts[at((3, 1))] = 2.9
+    assert weighed(counts)[at((3, 1))].tolist() == [0.0]
+    assert (weighed(counts)[at(*MIDDLE)] == 6.0).all()
