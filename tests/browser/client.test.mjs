@@ -7,7 +7,7 @@ const { LocalClient } = await module("client");
 const { Ledger, sealed } = await module("ledger");
 const { subsetSelect, systemWord, weights } = await module("randomiser");
 const { Refused } = await module("refused");
-const { deliver, followKeys } = await module("sender");
+const { campaigns, chain, deliver, followKeys } = await module("sender");
 
 const known = chains();
 const ONE_ROUND = known.get("a whole epsilon"); // epsilon 1
@@ -128,6 +128,43 @@ test("only 200 with nothing in it acknowledges, and what is final is not sent ag
   assert.deepEqual(await delivered(410, "{}"), ["refused", "acked"]);
   assert.deepEqual(await delivered(200, refused(4)), ["later", "sent"]);
   for (const status of [0, 400, 404, 429, 500, 503]) assert.deepEqual(await delivered(status, status ? "{}" : null), ["later", "sent"]);
+});
+
+test("a code goes with reports of its own campaign alone", async () => {
+  const { client } = await device();
+  const rows = [];
+  for (const chain of [ONE_ROUND, OTHERS[2]]) rows.push(await client.answer(chain, () => [51, 9]));
+  const [own, other] = rows;
+  const seen = [];
+  let status = 401;
+  globalThis.fetch = async (url, { headers }) => {
+    seen.push([url.split("/").at(-2), headers.Authorization]);
+    return new Response(status === 200 ? null : "{}", { status });
+  };
+  const admission = { campaign: own.campaign, code: "CODE" };
+  assert.deepEqual([...(await deliver(client, "http://collector", () => true)).values()], ["later", "later"]);
+  await deliver(client, "http://collector", () => true, admission);
+  await deliver(client, "http://collector", () => true, { campaign: "", code: "CODE" });
+  status = 200;
+  assert.equal((await deliver(client, "http://collector", () => true, admission)).get(own.campaign), "stored");
+  const sent = (code) => [[own.hash, code], [other.hash, undefined]];
+  assert.deepEqual(seen, [...sent(undefined), ...sent("Bearer CODE"), ...sent(undefined), ...sent("Bearer CODE")]);
+});
+
+test("no request has a cookie, a referrer or a header by which devices could be told apart", async () => {
+  const { client } = await device();
+  await client.answer(ONE_ROUND, () => [51, 9]);
+  const seen = [];
+  globalThis.fetch = async (url, request) => {
+    seen.push([request.method ?? "GET", request.credentials, request.referrerPolicy, request.redirect, Object.keys(request.headers ?? {})]);
+    return new Response(request.method ? null : JSON.stringify({ campaigns: [], rotations: [] }), { status: 200 });
+  };
+  await campaigns("http://collector");
+  await chain("http://collector", ["00"]);
+  await followKeys(client, "http://collector");
+  await deliver(client, "http://collector", () => true);
+  const get = ["GET", "omit", "no-referrer", "error", []];
+  assert.deepEqual(seen, [get, get, get, ["POST", "omit", "no-referrer", "error", ["Content-Type"]]]);
 });
 
 test("a report waits for its time unless it is sent at once", async () => {

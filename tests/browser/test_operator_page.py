@@ -23,11 +23,11 @@ OPEN = {
 }  # fmt: skip
 RESULT = {
     "centers": [[48.02, 10.51], [52.1, 9.0]], "counts": [60123.4, 39876.6], "count_sd": 812.3, "sd": [0.01, 0.02],
-    "warnings": ["few people answered"],
+    "warnings": ["few people answered"], "forgery": ["one forged report moves the count of a cell up by at most 3.3 people."],
 }  # fmt: skip
 SHOWN = [
     "Where do <i>trips</i> start?", "1 of 2", "12 left", "41,210, at least 5,000", "48.02, 10.51", "60,123 ± 812", "0.01",
-    "few people answered", "too few reports",
+    "few people answered", "Forged reports: one forged report moves", "too few reports",
 ]  # fmt: skip
 STATUS = {"campaigns": [OPEN, {**OPEN, "state": "done", "result": RESULT}, {**OPEN, "stuck": 1, "days_left": 0}]}
 
@@ -56,12 +56,13 @@ def address():
         server.shutdown()
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_rounds_counts_deadlines_and_results(address, tmp_path, width):
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
+def test_rounds_counts_deadlines_and_results(address, tmp_path, width, scheme):
     profile = tmp_path / "profile"
     profile.mkdir()
     with chromium.Browser(profile) as browser:
         tab = browser.tab(width)
+        tab.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         tab.go(address)
         tab.until("document.querySelectorAll('section').length === 3")
         told = tab.js("document.querySelector('main').innerText")
@@ -69,4 +70,4 @@ def test_rounds_counts_deadlines_and_results(address, tmp_path, width):
             assert words in told
         assert tab.js("document.documentElement.scrollWidth <= innerWidth"), "nothing is wider than the screen"
         assert tab.complaints() == []
-        tab.picture(Path(os.environ.get("KVEIL_PICTURES", tmp_path)) / f"operator-{width}.png")
+        tab.picture(Path(os.environ.get("KVEIL_PICTURES", tmp_path)) / f"operator-{width}-{scheme}.png")

@@ -1,11 +1,13 @@
 """The page in Chromium with the real service: a person's answer, crashes, lost acknowledgements, many tabs and refusals."""
 
+import base64
 import json
 import os
 import shutil
 from pathlib import Path
 
 import pytest
+from all_vectors import WRONG, disagreements
 
 chromium = pytest.importorskip("chromium", reason="websockets is missing, by which Chromium is driven")
 serving = pytest.importorskip("serving", reason="there is no service yet to serve the page")
@@ -189,6 +191,97 @@ def test_eight_tabs_at_once_make_one_report(service, browser, place):
     assert serving.stored(place) == {shown_bytes(tabs[0])}
 
 
+@pytest.fixture
+def asked(place):
+    """Two questions that are open, each with a code: name, campaign, code."""
+    from kveil.collect.collector import Collector
+    from kveil.service.admission import digest, new_code
+
+    made = []
+    for name in ("Where do you live?", "Where do you work?"):
+        campaign, _ = serving.opened(place, name=name, center=[50, 10], radius=5.0)
+        made.append((name, campaign, new_code()))
+    with Collector(place) as collector:
+        for _, campaign, code in made:
+            collector.add_codes(campaign, [digest(code, campaign)])
+    return made
+
+
+WAITS = "document.getElementById('told').textContent.startsWith('Stored here, not sent yet')"
+CODED = "document.getElementById('coded')"
+ANSWERED = "document.getElementById('told')?.textContent.includes('has answered')"  # while a page is loaded anew, it has no parts
+
+
+def uploads(tab):
+    """Codes that went with reports so far, in order; None for a report without."""
+    sent = [request for request in tab.requests() if request["method"] == "POST"]
+    return [request["headers"].get("Authorization") for request in sent]
+
+
+def test_a_code_goes_with_the_report_of_its_own_campaign_alone(browser, place, asked):
+    (_, home, home_code), (name, work, work_code) = asked
+    with serving.serving(place, admission="codes") as service:
+        tab = browser.tab()
+        tab.go(f"{url(service)}#campaign={work}")
+        tab.until(READY)
+        assert text(tab, "name") == name, "the link's question, not the first one"
+        assert tab.js(f"{CODED}.hidden")
+        tab.js(SUBMIT)
+        tab.until(WAITS)
+        assert (uploads(tab), serving.stored(place)) == ([None], set())
+        waiting = shown_bytes(tab)
+        tab.go(f"{url(service)}?again#campaign={home}&code={home_code}")
+        tab.until(READY)
+        assert tab.js(f"{CODED}.checkVisibility()"), "that a code goes along is said before it does"
+        tab.js(SUBMIT)
+        tab.until(SENT)
+        told = uploads(tab)[1:]
+        assert told.count(f"Bearer {home_code}") == 1
+        assert set(told) == {None, f"Bearer {home_code}"}, "what waits for another code was sent, and without one"
+        assert serving.stored(place) == {shown_bytes(tab)}
+        first = shown_bytes(tab)
+        tab.js(f"location.hash = 'campaign={work}&code={work_code}'")  # a link that is followed in the same tab
+        tab.until(ANSWERED)
+        assert (text(tab, "name"), shown_bytes(tab)) == (name, waiting)
+        assert uploads(tab)[-1] == f"Bearer {work_code}"
+        assert serving.stored(place) == {first, waiting}
+        assert not any(code in request["url"] for request in tab.requests() for code in (home_code, work_code))
+
+
+def test_a_code_whose_campaign_is_not_named_is_not_used(browser, place, asked):
+    (_, home, _), (_, _, code) = asked
+    with serving.serving(place, admission="codes") as service:
+        tab = browser.tab()
+        tab.go(f"{url(service)}#campaign={home}")
+        tab.until(READY)
+        tab.js(SUBMIT)
+        tab.until(WAITS)
+        tab.go(f"{url(service)}?again#code={code}")
+        tab.until("document.getElementById('about').textContent.startsWith('This link has a code')")
+        assert tab.js("document.getElementById('form').hidden"), "nothing is spent on an answer that nobody takes"
+        assert uploads(tab) == [None, None]
+        tab.go(f"{url(service)}?more#campaign={'ab' * 32}&code={code}")
+        tab.until("document.getElementById('about').textContent === 'The question of this link is not open now.'")
+        assert uploads(tab) == [None, None, None]
+
+
+def test_a_collector_cannot_show_another_question_than_the_link_names(browser, place, asked):
+    (_, home, _), (_, work, code) = asked
+    with serving.serving(place, admission="codes") as service:
+        listed = json.loads(service.request("GET", "/v1/campaigns")[2])
+        ids = {home: work, work: home}
+        for one in listed["campaigns"]:
+            one["campaign"] = ids[one["campaign"]]
+        tab = browser.tab()
+        tab.call("Fetch.enable", patterns=[{"urlPattern": "*/v1/campaigns", "requestStage": "Request"}])
+        tab.go(f"{url(service)}#campaign={work}&code={code}")
+        paused = tab.event("Fetch.requestPaused")
+        body = base64.b64encode(json.dumps(listed).encode()).decode()
+        tab.call("Fetch.fulfillRequest", requestId=paused["requestId"], responseCode=200, body=body)
+        tab.until("document.getElementById('about').textContent.startsWith('The collector shows another question')")
+        assert tab.js("document.getElementById('form').hidden")
+
+
 def test_a_cleared_ledger_is_noticed_and_stays_quiet(service, browser, place):
     tab = browser.tab()
     tab.go(url(service))
@@ -226,12 +319,11 @@ def test_six_refusals_never_read_the_point(service, browser):
 
 
 def test_answers_and_verdicts_in_chromium_are_those_of_the_vectors(service, browser):
-    given = {name: json.loads((VECTORS / f"{name}.json").read_text("ascii")) for name in ("chains", "answers", "manifests")}
     tab = browser.tab()
     tab.go(f"{url(service)}health")
-    assert tab.js(in_page("vectors", {**given, "key": serving.KEY.public})) == []
-    given["answers"][0][5] = "00" * 22
-    assert tab.js(in_page("vectors", {**given, "key": serving.KEY.public})) == [given["answers"][0][0]], "and it would be seen"
+    assert disagreements(tab, serving.KEY.public) == []
+    seen = disagreements(tab, serving.KEY.public, is_spoiled=True)
+    assert seen == [f"{name} 0" for name in WRONG], "and it would be seen"
 
 
 def low_contrast(tab):

@@ -1,9 +1,11 @@
 """What a device promises: one report a campaign, stored before it leaves; at most its cap; and nothing between the lines."""
 
+import gc
 import os
 import sqlite3
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import UTC, date, datetime, timedelta, timezone
 from fractions import Fraction
 
@@ -151,9 +153,10 @@ def test_no_point_makes_a_device_fail_or_send_another_length_or_use_other_random
 
 @pytest.mark.parametrize("point", STRANGE.values(), ids=STRANGE)
 def test_no_point_makes_a_device_warn(signed, point):
-    with warnings.catch_warnings(record=True) as told:
+    gc.collect()  # from Python 3.13 on, a database that another test left open warns once it is collected
+    with warnings.catch_warnings(record=True) as told, closing(make_device()) as client:
         warnings.simplefilter("always")
-        assert isinstance(make_device().answer([signed], point), bytes)
+        assert isinstance(client.answer([signed], point), bytes)
     assert told == []
 
 

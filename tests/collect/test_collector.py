@@ -19,7 +19,7 @@ from kveil.collect.decode import StoredAnswers
 from kveil.collect.manifest import MOST_WITNESSES, Manifest, Signed
 from kveil.collect.rehearse import rehearse
 from kveil.collect.report import Report, seeds
-from kveil.collect.storage import Checkpoint
+from kveil.collect.stored import Checkpoint
 from kveil.errors import InvalidType, InvalidValue, StorageUnavailable
 from kveil.signing import SigningKey
 

@@ -357,7 +357,7 @@ anything = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data(), value=anything)
 def test_a_device_survives_whatever_is_put_anywhere_into_a_signed_manifest(chains, data, value):
     """It answers with 22 bytes or refuses; nothing is raised, and a refusal leaves no trace."""

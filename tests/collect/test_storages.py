@@ -13,9 +13,11 @@ from campaigns import KEY, OPEN, make_campaign, make_collector, noon
 
 from kveil.collect import tables
 from kveil.collect.collector import Collector, Status
+from kveil.collect.inserting import _spans
 from kveil.collect.manifest import Manifest
 from kveil.collect.report import Report
-from kveil.collect.storage import Proofs, Row, Storage
+from kveil.collect.storage import Storage
+from kveil.collect.stored import Proofs, Row
 from kveil.errors import InvalidValue, StorageUnavailable
 
 RNG = random.Random(19)  # ids of nobody
@@ -61,6 +63,21 @@ def test_statuses_and_result_are_the_same_on_both(place, tmp_path):
         [Status.DIFFERENT] * 2 + [Status.NEW],
         [Status.SAME, Status.DIFFERENT, Status.DIFFERENT],
     ]
+
+
+def test_rows_go_in_by_pieces_that_leave_none_out():
+    for n in (0, 1, 2, 127, 128, 129, 1000):
+        pieces = list(_spans(n))
+        assert [place for start, end in pieces for place in range(start, end)] == list(range(n))
+        assert {end - start for start, end in pieces} <= {1, 2, 4, 8, 16, 32, 64, 128}, "few statements are prepared"
+
+
+def test_a_proof_is_used_once_in_each_round_where_everyone_answers_in_all(place):
+    collector, signed, _ = opened(place)
+    one, two, three = (Row(report_id, 0, 0) for report_id in sorted(ids(3)))
+    for row, once_in, is_taken in ((one, b"first", True), (two, b"first", False), (three, b"second", True)):
+        taken = collector._storage.insert(signed.hash, [row], Proofs({row.report_id: bytes(32)}, False, once_in))
+        assert (row.report_id in taken.after) == is_taken
 
 
 def opened(place, **terms):

@@ -9,7 +9,7 @@ import socket
 import tempfile
 import time
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -90,12 +90,12 @@ def serving(place: Any, **settings: Any) -> Any:
         service.close()
 
 
-def opened(place: Any, **terms: Any) -> tuple[str, str]:
-    """A campaign that is open now: its hash, and that of its first manifest."""
-    today = datetime.now(UTC).date()
+def opened(place: Any, first: date | None = None, **terms: Any) -> tuple[str, str]:
+    """A campaign that is open now, from today on or from `first`: its hash, and that of its first manifest."""
+    first = first or datetime.now(UTC).date()
     stated = {"name": "survey", "n": 5000, "n_clusters": 2, "epsilon": 1, "center": [0, 0], "radius": 1.0, "protocol": "grid"}
     with Collector(place, key=KEY) as collector:
-        signed = collector.open(Campaign(**{**stated, **terms}), today, today + timedelta(days=9))
+        signed = collector.open(Campaign(**{**stated, **terms}), first, first + timedelta(days=9))
         return collector.campaigns()[-1], signed.hash
 
 

@@ -7,6 +7,7 @@ import sqlite3
 import threading
 import time
 from contextlib import closing
+from datetime import UTC, datetime
 from http.client import HTTPConnection, HTTPException
 
 import pytest
@@ -54,7 +55,8 @@ def killed_while_sending(place, manifest, seconds, kill, senders=4):
 def test_a_killed_service_has_lost_nothing_that_it_acknowledged_and_ends_as_an_unbroken_one(place, tmp_path):
     from signal import SIGKILL
 
-    campaign, manifest = opened(place, n=20_000, min_reports=0)
+    first = datetime.now(UTC).date()  # of both campaigns, also at midnight
+    campaign, manifest = opened(place, first, n=20_000, min_reports=0)
     acknowledged, sent = [], []
     for _ in range(3):
         told, tried = killed_while_sending(place, manifest, random.uniform(0, 0.15), lambda service: service.stop(SIGKILL))
@@ -68,7 +70,7 @@ def test_a_killed_service_has_lost_nothing_that_it_acknowledged_and_ends_as_an_u
         with Collector(where, key=KEY) as collector:
             if where == calm:
                 header = Collector(place).manifests(campaign)[0]
-                opened(calm, n=20_000, min_reports=0)
+                opened(calm, first, n=20_000, min_reports=0)
                 assert collector.campaigns() == [campaign]
                 assert collector.submit_many(header.hash, sorted(kept))
             collector.close(campaign)

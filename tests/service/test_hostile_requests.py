@@ -12,7 +12,7 @@ from serving import opened, problem, reports, serving, stored, until
 
 pytestmark = pytest.mark.journey
 
-QUICK = {"guarded.HEAD_SECONDS": 0.4, "guarded.ALL_SECONDS": 1.0, "upload.BODY_SECONDS": 0.4}
+QUICK = {"guarded.HEAD_SECONDS": 1.0, "guarded.ALL_SECONDS": 2.5, "upload.BODY_SECONDS": 1.0}
 
 
 @pytest.fixture(scope="module")
@@ -123,21 +123,28 @@ def test_many_idle_connections_are_cut_and_others_are_served(service):
     assert service.send(service.manifest, one)[::2] == (200, b"")
 
 
-def test_more_connections_than_allowed_are_refused(tmp_path):
+def test_more_connections_than_allowed_are_refused_until_the_silent_ones_are_cut(tmp_path):
     place = tmp_path / "collector.db"
-    opened(place)
-    with serving(place, most_connections=5) as service:
+    _, manifest = opened(place)
+    (one,) = reports(1)
+    with serving(place, most_connections=5, limits={"guarded.HEAD_SECONDS": 4.0}) as service:
         idle = [service.raw() for _ in range(8)]
-        time.sleep(0.2)
-        assert service.request("GET", "/health")[0] == 503
+        assert service.send(manifest, one)[0] == 503, "connections are taken in their order"
+        assert stored(place) == set()
+        until(lambda: service.send(manifest, one)[::2] == (200, b""))  # nobody closes anything but the service
+        assert stored(place) == {one}
         for connection in idle:
+            assert ends(connection) == b""
             connection.close()
-        until(lambda: service.request("GET", "/health")[0] == 200)
 
 
-def test_requests_one_after_another_on_one_connection_are_each_limited_anew(service):
-    """The sum of many small requests is no reason to cut a connection."""
-    with closing(HTTPConnection("127.0.0.1", service.port, timeout=60)) as connection:
+def test_requests_one_after_another_on_one_connection_are_each_limited_anew(tmp_path):
+    """The sum of many small requests is no reason to cut a connection. Limits of time are those of users: this is about bytes."""
+    opened(tmp_path / "collector.db")
+    with (
+        serving(tmp_path / "collector.db") as service,
+        closing(HTTPConnection("127.0.0.1", service.port, timeout=60)) as connection,
+    ):
         connection.connect()
         first = connection.sock
         for _ in range(90):

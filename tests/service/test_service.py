@@ -5,6 +5,7 @@ import hashlib
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
@@ -108,6 +109,7 @@ def test_pages_of_other_hosts_may_send_only_if_they_are_named(open_):
 
 
 def test_counts_are_on_the_operators_address_alone(open_):
+    assert open_.send(open_.manifest, *reports(1))[0] == 200
     assert problem(open_.request("GET", "/metrics")) == "not-found"
     status, _, body = open_.request("GET", "/metrics", admin=True)
     assert status == 200
@@ -118,7 +120,8 @@ def test_counts_are_on_the_operators_address_alone(open_):
     assert int(numbers["kveil_commits_total"]) == int(numbers["kveil_commit_seconds_count"]) > 0
     assert numbers["kveil_waiting_reports"] == "0"
     (told,) = json.loads(open_.request("GET", "/status", admin=True)[2])["campaigns"]
-    assert (told["state"], told["days_left"], told["laid_out_for"]) == ("open", 10, 5000)
+    assert (told["state"], told["laid_out_for"]) == ("open", 5000)
+    assert told["days_left"] in (9, 10)  # midnight may have passed since it was opened
     page, script = (open_.request("GET", path, admin=True) for path in ("/", "/client/operator.js"))
     assert b"Campaigns of this collector" in page[2]
     assert page[1]["content-security-policy"].startswith("default-src 'none'")
@@ -221,8 +224,8 @@ def test_a_round_takes_so_many_reports_and_no_more(tmp_path):
 def test_too_many_requests_are_put_off(tmp_path):
     place = tmp_path / "collector.db"
     _, manifest = opened(place)
-    with serving(place, most_requests=2) as service:
-        told = [service.send(manifest, one) for one in reports(12)]
+    with serving(place, most_requests=2) as service, ThreadPoolExecutor(24) as senders:  # at once: however slow a machine is
+        told = list(senders.map(lambda one: service.send(manifest, one), reports(24)))
     refused = [one for one in told if one[0] == 429]
     assert refused
     assert {problem(one) for one in refused} == {"rate"}

@@ -24,7 +24,8 @@ from kveil.collect.manifest import COHORTS, FIRST, MOST_DAYS_AHEAD, Header, Mani
 from kveil.collect.notice import EndNotice, Reason
 from kveil.collect.poisoning import forged_words
 from kveil.collect.queries import Outcome, Round
-from kveil.collect.storage import Storage, StoredRound
+from kveil.collect.storage import Storage
+from kveil.collect.stored import StoredRound
 from kveil.errors import InvalidType, InvalidValue
 from kveil.kernel.loss import response_weights
 from kveil.signing import SigningKey

@@ -17,7 +17,8 @@ from kveil.collect import oracles, vector
 from kveil.collect.manifest import Manifest
 from kveil.collect.queries import Keys, Query, Sums
 from kveil.collect.report import seeds
-from kveil.collect.storage import Checkpoint, Storage, StoredRound
+from kveil.collect.storage import Storage
+from kveil.collect.stored import Checkpoint, StoredRound
 
 CHUNK = 65_536  # reports
 

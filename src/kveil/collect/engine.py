@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
 PATIENCE = 30_000  # milliseconds to wait for another writer
+CHECKPOINT = 4_000  # pages of the log before they are copied into the file: with fewer, busy pages are copied often
 PASSING = ("08", "40", "55P03", "57P")  # beginnings of SQLSTATE: connection, conflict, lock, server stopped
 SPENT_AT_ONCE = "another process was quicker with this very step: see what is there now. Nothing was stored."
 
@@ -85,7 +86,8 @@ def _sqlite_connected(db: Any, record: Any) -> None:
     db.isolation_level = None  # transactions begin where we say
     names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     own = ["journal_mode=WAL", "secure_delete=ON"] if is_own(names) else []  # which would stay with another's file
-    for setting in (f"busy_timeout={PATIENCE}", "synchronous=FULL", *own):
+    always = (f"busy_timeout={PATIENCE}", "synchronous=FULL", f"wal_autocheckpoint={CHECKPOINT}", "temp_store=MEMORY")
+    for setting in (*always, *own):  # what a statement keeps for undoing itself holds reports, so it stays out of files
         db.execute(f"PRAGMA {setting}")
 
 

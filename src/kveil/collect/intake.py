@@ -15,7 +15,8 @@ from typing import Any
 
 from kveil import canonical
 from kveil.collect.report import BYTES, LAYOUT, VERSION
-from kveil.collect.storage import Row, Storage, StoredRound, Taken
+from kveil.collect.storage import Storage
+from kveil.collect.stored import Row, StoredRound, Taken
 from kveil.errors import InvalidValue
 
 MOST_AT_ONCE = 10_000
@@ -59,6 +60,7 @@ class RoundTerms:
     epsilon: str
     key: str
     values: tuple[int, ...]
+    is_every: bool = False
 
     @classmethod
     def of(cls, stored: StoredRound) -> RoundTerms:
@@ -70,7 +72,7 @@ class RoundTerms:
             number=body["round"], n_rounds=len(header["cohorts"]), not_before=date.fromisoformat(body["not_before"]),
             not_after=date.fromisoformat(body["not_after"]), least=body["min_reports"],
             people=max(1, round(header["n"] * (high - low + 1) / COHORTS)), epsilon=header["privacy"]["eps"], key=header["key"],
-            values=tuple(query["M"] for query in body["queries"]),
+            values=tuple(query["M"] for query in body["queries"]), is_every=header["privacy"]["mode"] == "all_rounds",
         )  # fmt: skip
 
 

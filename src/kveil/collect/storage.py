@@ -1,122 +1,28 @@
 """Where a collector keeps rounds, reports and half-done sums, so that nothing acknowledged is lost and nothing is counted twice.
 
-A SQLite file, or a PostgreSQL database by its URL. Ids are binary, which both order byte by byte; 64-bit words live inside blobs
-only. Nothing is kept of a report's sender or of the moment it came; see `tables`.
+How a database is opened is in `opened`, how reports come in is in `inserting`. Here are a campaign's steps: rounds, sums,
+results, ends and deletion.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kveil.collect import engine, round_tables, tables
-from kveil.errors import InvalidType, InvalidValue, StorageUnavailable
+from kveil.collect.inserting import Inserting
+from kveil.collect.stored import Checkpoint, StoredCampaign, StoredRound
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-MOST_PARAMETERS = 500  # of one statement
 DELETED_AT_ONCE = 5_000  # so that nobody waits long for the lock
 
 
-class StoredRound(NamedTuple):
-    """A round as it is kept. state: "open", "closed" or "decoded"; signed: the manifest as devices get it; notes: JSON of the
-    protocol's own few numbers for later rounds; reports: how many there were when it closed."""
-
-    id: int
-    campaign: str
-    number: int
-    manifest_hash: str
-    state: str
-    signed: bytes
-    notes: str
-    reports: int | None = None
-
-
-class StoredCampaign(NamedTuple):
-    """end_reason, end_notice: of one that ended without a result, and what was signed about it, if somebody with the key did."""
-
-    id: int
-    hash: str
-    ended_day: date | None
-    end_reason: str | None
-    end_notice: bytes | None
-
-
-class Checkpoint(NamedTuple):
-    """A sum over the reports up to and including the id `watermark`."""
-
-    watermark: bytes
-    statistic: bytes
-    is_done: bool
-
-
-class Row(NamedTuple):
-    """What is kept of a report, besides its round."""
-
-    report_id: bytes
-    query: int
-    idx: int
-
-
-class Taken(NamedTuple):
-    """What an insert found: the round, whether it is open, and what was kept under these ids before and is now, with its round.
-
-    None after: every row is stored as it was sent.
-    """
-
-    round_id: int
-    is_open: bool
-    before: Mapping[bytes, tuple[int, Row]]
-    after: Mapping[bytes, tuple[int, Row]] | None
-
-
-class Proofs(NamedTuple):
-    """What admits reports: a key of 32 bytes by the id of its report. is_listed: only keys among the campaign's codes count."""
-
-    keys: Mapping[bytes, bytes]
-    is_listed: bool
-
-
-class Storage:
-    """Tables of a collector at a path (SQLite) or a database URL. Every method is one transaction, unless it says otherwise."""
-
-    def __init__(self, place: str | os.PathLike[str]) -> None:
-        self._sql = engine.library()
-        self._tables = tables.tables(self._sql)
-        if not isinstance(place, str | os.PathLike):
-            raise InvalidType("a collector's storage is the path of a file, or the URL of a database.")
-        self._path = None if "://" in os.fspath(place) else os.path.abspath(os.fspath(place))
-        try:
-            self._engine = engine.open_engine(self._sql, os.fspath(place))
-            self._writes = self._engine.execution_options(kveil="writes")
-            if self._path is not None:
-                tables.copy_aside(self._path)
-            with self._reading() as db:  # no lock is asked for where everything is as it should be
-                fits = tables.is_current(self._sql, self._tables, db)
-            if not fits:
-                with self._writing() as db:
-                    fits = not self._is_foreign(db) and tables.prepare(self._sql, self._tables, db)
-        except (self._sql.exc.SQLAlchemyError, StorageUnavailable, ImportError, OSError):  # a driver may be missing
-            fits = False
-        if not fits:
-            name = "this" if self._path is None else repr(os.fspath(place))  # a URL may hold a password
-            raise InvalidValue(
-                f"{name} is no collector's database, or one of another version, or it cannot be reached or written. Choose a new "
-                "file in a folder that exists, or the one that a collector has made."
-            )
-
-    @property
-    def path(self) -> str | None:
-        """Of the SQLite file; None for other places."""
-        return self._path
-
-    @property
-    def is_sqlite(self) -> bool:
-        return bool(self._engine.dialect.name == "sqlite")
+class Storage(Inserting):
+    """A collector's storage at a path (SQLite) or a database URL. Every method is one transaction, unless it says otherwise."""
 
     def campaigns(self) -> list[str]:
         """Hashes of all campaigns, in the order they were opened."""
@@ -138,88 +44,6 @@ class Storage:
         with self._reading() as db:
             row = db.execute(self._select("round", *StoredRound._fields, manifest_hash=manifest_hash)).one_or_none()
         return None if row is None else StoredRound(*row)
-
-    def insert(self, manifest_hash: str, rows: Sequence[Row], proofs: Proofs | None = None) -> Taken:
-        """Store what is new, if the round is open, and admitted where proofs are asked for. A round that is gone is closed.
-
-        An id is used once in a campaign: a report that was sent to another round, too, is a replay and is not stored.
-        """
-        unique = sorted(set(rows))  # in the order of ids: two writers with the same ones wait for each other, never in a ring
-        if proofs is None and len({row.report_id for row in unique}) == len(unique):
-            try:
-                return self._insert_new(manifest_hash, unique)
-            except _Repeated:  # undone as a whole
-                pass
-        try:
-            return self._insert_others(manifest_hash, rows, proofs)
-        except InvalidValue:  # another process used one of these keys at this very moment: tried again, it is found
-            raise engine.unavailable(is_passing=True) from None
-
-    def _insert_new(self, manifest_hash: str, rows: list[Row]) -> Taken:
-        """The usual case, in two statements: the round is open and every row is new."""
-        with self._writing() as db:
-            round_id, state, campaign, number = self._locked(db, manifest_hash)
-            if state != "open" or (number > 1 and self._rows(db, self._ids_of(db, campaign), rows)):
-                raise _Repeated
-            if self._hot(db, round_id, rows) != len(rows):
-                raise _Repeated
-        return Taken(round_id, True, {}, None)
-
-    def _insert_others(self, manifest_hash: str, rows: Sequence[Row], proofs: Proofs | None) -> Taken:
-        with self._writing() as db:
-            round_id, state, campaign, _ = self._locked(db, manifest_hash)
-            rounds = self._ids_of(db, campaign)
-            before = self._rows(db, rounds, rows)
-            new = {row.report_id: row for row in reversed(rows) if row.report_id not in before}  # the first of equal ids
-            if state != "open" or not new:
-                return Taken(round_id, state == "open", before, before)
-            if proofs is not None:
-                new = self._admitted(db, campaign, new, proofs)
-            self._hot(db, round_id, sorted(new.values()))
-            return Taken(round_id, True, before, self._rows(db, rounds, rows))
-
-    def _locked(self, db: Connection, manifest_hash: str) -> tuple[int, str, str, int]:
-        """By the hash, never by an id that was looked up before: after a campaign is deleted its ids may be another's."""
-        mark, lock = ("?", "") if db.dialect.name == "sqlite" else ("%s", " FOR SHARE")
-        asked = f"SELECT id, state, campaign, number FROM round WHERE manifest_hash = {mark}{lock}"
-        found = db.exec_driver_sql(asked, (manifest_hash,)).one_or_none()
-        return (0, "gone", "", 1) if found is None else (found[0], found[1], found[2], found[3])
-
-    def _ids_of(self, db: Connection, campaign: str) -> list[int]:
-        return list(db.execute(self._select("round", "id", campaign=campaign)).scalars())
-
-    def _hot(self, db: Connection, round_id: int, rows: Sequence[Row]) -> int:
-        """Insert what is not there yet; how many were new. Plain statements: the library's own cost four times as much."""
-        if not rows:
-            return 0
-        if db.dialect.name == "sqlite":
-            values: Any = [(round_id, *row) for row in rows]
-            return db.exec_driver_sql("INSERT INTO report VALUES (?,?,?,?) ON CONFLICT DO NOTHING", values).rowcount
-        statement = (
-            f"INSERT INTO {round_tables.name_of('report', round_id)} SELECT {int(round_id)}, i, q, v "
-            "FROM unnest(%b::bytea[], %b::int[], %b::int[]) AS t(i, q, v) ON CONFLICT DO NOTHING"
-        )
-        return db.exec_driver_sql(statement, tuple(map(list, zip(*rows, strict=True)))).rowcount
-
-    def _admitted(self, db: Connection, campaign: str, new: dict[bytes, Row], proofs: Proofs) -> dict[bytes, Row]:
-        """Rows whose key was not used before, each key for one of them; the keys count as used with this transaction."""
-        number = int(db.execute(self._select("campaign", "id", hash=campaign)).scalar_one())
-        keys = {row_id: proofs.keys[row_id] for row_id in new if row_id in proofs.keys}
-        fits = self._found(db, "code", "digest", number, keys.values()) if proofs.is_listed else set(keys.values())
-        fits -= self._found(db, "spent", "key", number, keys.values())
-        owners = {key: row_id for row_id, key in keys.items() if key in fits}  # `new` holds the first last, so it has the key
-        if owners:
-            values: Any = [{"campaign_id": number, "key": key} for key in sorted(owners)]
-            db.execute(self._tables.spent.insert(), values)
-        return {row_id: new[row_id] for row_id in owners.values()}
-
-    def _found(self, db: Connection, table: str, column: str, campaign_id: int, keys: Any) -> set[bytes]:
-        found, listed = set(), sorted(set(keys))
-        for start in range(0, len(listed), MOST_PARAMETERS):
-            some = listed[start : start + MOST_PARAMETERS]
-            asked = self._select(table, column, campaign_id=campaign_id)
-            found |= {bytes(key) for key in db.execute(asked.where(getattr(self._tables, table).c[column].in_(some))).scalars()}
-        return found
 
     def count(self, round_id: int) -> int:
         """Reports of a round."""
@@ -416,26 +240,6 @@ class Storage:
             db.execute(lease.update().where(lease.c.name == name).values(holder=holder, until=now + seconds))
             return True
 
-    def check_durable(self) -> None:
-        """Refuse a server that acknowledges what it may lose."""
-        if self.is_sqlite:
-            return
-        with self._reading() as db:
-            is_off = [name for name in ("fsync", "full_page_writes") if db.exec_driver_sql(f"SHOW {name}").scalar() != "on"]
-        if is_off:
-            raise InvalidValue(
-                f"this PostgreSQL server runs with {' and '.join(is_off)} off: it could lose reports that it has acknowledged. "
-                "Turn it on."
-            )
-
-    def dispose(self) -> None:
-        """Let go of all connections."""
-        self._engine.dispose()
-
-    def _is_foreign(self, db: Connection) -> bool:
-        """Whether a file holds tables of something else, a device's ledger say. A server may hold many things."""
-        return db.dialect.name == "sqlite" and not engine.is_own(self._sql.inspect(db).get_table_names())
-
     def _decoded(self, db: Connection, round_id: int | None) -> None:
         table = self._tables.round
         db.execute(table.update().where(table.c.id == round_id).values(state="decoded"))
@@ -448,37 +252,3 @@ class Storage:
     def _count(self, db: Connection, round_id: int) -> int:
         asked = self._sql.select(self._sql.func.count()).where(self._tables.report.c.round_id == round_id)
         return int(db.execute(asked).scalar_one())
-
-    def _rows(self, db: Connection, rounds: list[int], rows: Sequence[Row]) -> dict[bytes, tuple[int, Row]]:
-        """Reports of these rounds that have the ids of `rows`."""
-        report, found = self._tables.report.c, {}
-        for start in range(0, len(rows), MOST_PARAMETERS):
-            ids = [row.report_id for row in rows[start : start + MOST_PARAMETERS]]
-            asked = self._sql.select(report.round_id, report.report_id, report.query, report.idx)
-            for number, report_id, query, idx in db.execute(asked.where(report.round_id.in_(rounds), report.report_id.in_(ids))):
-                found[bytes(report_id)] = int(number), Row(bytes(report_id), int(query), int(idx))
-        return found
-
-    def _select(self, table: str, *names: str, **where: Any) -> Any:
-        columns = getattr(self._tables, table).c
-        asked = self._sql.select(*(columns[name] for name in names))
-        return asked.where(*(columns[name] == value for name, value in where.items()))
-
-    @contextmanager
-    def _writing(self) -> Iterator[Connection]:
-        with engine.errors_in_words(self._sql), self._writes.begin() as db:
-            yield db
-
-    @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        with engine.errors_in_words(self._sql), self._engine.connect() as db:
-            yield db
-
-    @contextmanager
-    def _alone(self) -> Iterator[Connection]:
-        with engine.errors_in_words(self._sql), self._engine.execution_options(kveil="alone").connect() as db:
-            yield db
-
-
-class _Repeated(Exception):
-    """Undoes a transaction whose rows are not all new."""

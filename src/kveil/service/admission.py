@@ -1,4 +1,6 @@
-"""Who may send a report: anyone, or whoever has a one-time code. The proof travels beside the report, never in it.
+"""Who may send a report: anyone, or whoever has a one-time code or a token (`tokens`).
+
+The proof travels beside the report, never in it.
 
 A code is 80 random bits as 16 letters; the storage holds digests alone. Whoever hands codes out can tie a report to a person, so
 the guarantee is then the plain local one: epsilon about the point, and taking part is known.
@@ -13,6 +15,8 @@ import re
 from typing import Protocol
 
 from kveil.errors import InvalidValue
+from kveil.service.settings import Settings
+from kveil.service.tokens import Tokens
 
 CODE_BYTES = 16
 SPELLED = re.compile(r"[A-Z2-7]{16}")
@@ -27,6 +31,12 @@ class Admission(Protocol):
     def key(self, proof: bytes, campaign: str) -> bytes | None:
         """32 bytes that admit one report of a campaign; None if this is no proof."""
 
+    def asks(self, campaign: str) -> bytes:
+        """What the answer 401 says in `WWW-Authenticate`."""
+
+    def proof(self, header: bytes) -> bytes | None:
+        """The proof in `Authorization`; None if there is none."""
+
 
 class Codes:
     """One-time codes that the collector has made."""
@@ -36,6 +46,13 @@ class Codes:
     def key(self, proof: bytes, campaign: str) -> bytes | None:
         text = proof.decode("ascii", "replace").upper()
         return digest(text, campaign) if SPELLED.fullmatch(text) else None
+
+    def asks(self, campaign: str) -> bytes:
+        return b"Bearer"
+
+    def proof(self, header: bytes) -> bytes | None:
+        scheme, _, code = header.partition(b" ")
+        return code if scheme.lower() == b"bearer" else None
 
 
 def new_code() -> str:
@@ -48,7 +65,9 @@ def digest(code: str, campaign: str) -> bytes:
     return hashlib.sha256(bytes.fromhex(campaign) + code.encode("ascii")).digest()
 
 
-def named(name: str) -> Admission | None:
-    if name not in ("none", "codes"):
-        raise InvalidValue('admission must be "none" or "codes".')
-    return Codes() if name == "codes" else None
+def named(settings: Settings) -> Admission | None:
+    if settings.admission not in ("none", "codes", "tokens"):
+        raise InvalidValue('admission must be "none", "codes" or "tokens".')
+    if settings.admission == "tokens":
+        return Tokens(settings.token_key, settings.token_issuer, settings.token_origin)
+    return Codes() if settings.admission == "codes" else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -30,6 +29,10 @@ from kveil.service.views import Page
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 REPORTS = ("/v1/manifests/", "/reports")
+STORED = {  # the usual answer, made once
+    "type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0"), (b"cache-control", b"no-store")],
+}  # fmt: skip
+NOTHING = {"type": "http.response.body", "body": b""}
 
 
 class Service:
@@ -43,7 +46,7 @@ class Service:
         self.writer: GroupCommit | None = None
         self._upload: Upload | None = None
         self._intake = Intake(self.storage)
-        self._admission = admission.named(settings.admission)
+        self._admission = admission.named(settings)
         self._bucket = Bucket(settings.most_requests)
         self._pages = Starlette(routes=routes(self), exception_handlers={404: _problem, 405: _problem, 500: _problem})
 
@@ -56,10 +59,16 @@ class Service:
         path, method = scope["path"], scope["method"]
         if not self._bucket.take():
             await self._send(send, problems.RATE)
-        elif path.startswith(REPORTS[0]) and path.endswith(REPORTS[1]) and method == "POST":
+        elif method == "POST" and path.startswith(REPORTS[0]) and path.endswith(REPORTS[1]):
             assert self._upload is not None  # begun with the server
             manifest_hash = path[len(REPORTS[0]) : -len(REPORTS[1])]
-            await self._send(send, *await self._upload.take(manifest_hash, scope["headers"], receive))
+            answer, headers = await self._upload.take(manifest_hash, scope["headers"], receive)
+            if answer or headers:
+                await self._send(send, answer, headers)
+            else:
+                self.counts.add("requests_200")
+                await send(STORED)
+                await send(NOTHING)
         else:
             await self._pages(scope, receive, self._counting(send))
 
@@ -93,7 +102,7 @@ class Service:
                 await send({"type": "lifespan.startup.complete"})
             else:
                 assert self.writer is not None
-                await asyncio.get_running_loop().run_in_executor(None, self.writer.stop)
+                await self.writer.stop()
                 self.storage.dispose()
                 await send({"type": "lifespan.shutdown.complete"})
                 return

@@ -10,6 +10,8 @@ from asyncio import Transport
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+NEVER = float("inf")  # no request is under way; how long a connection may be idle is uvicorn's limit
+
 
 class Guarded(HttpToolsProtocol):
     HEAD_SECONDS, HEAD_BYTES = 5.0, 16_384
@@ -18,7 +20,8 @@ class Guarded(HttpToolsProtocol):
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._seen, self._is_in_head = 0, True
-        self._late = self.loop.call_later(self.HEAD_SECONDS, transport.abort)
+        self._ends = self.loop.time() + self.HEAD_SECONDS
+        self._late = self.loop.call_later(self.HEAD_SECONDS, self._look)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -29,21 +32,25 @@ class Guarded(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._seen, self._is_in_head = 0, True
-        self._limit(self.HEAD_SECONDS)
+        self._ends = self.loop.time() + self.HEAD_SECONDS
 
     def on_headers_complete(self) -> None:
         self._is_in_head = False
-        self._limit(self.ALL_SECONDS)
+        self._ends = self.loop.time() + self.ALL_SECONDS
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        self._late.cancel()
+        self._ends = NEVER
         super().on_message_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._late.cancel()
         super().connection_lost(exc)
 
-    def _limit(self, seconds: float) -> None:
-        self._late.cancel()
-        self._late = self.loop.call_later(seconds, self.transport.abort)
+    def _look(self) -> None:
+        """One timer per connection, which looks again after the shortest limit: two per request cost more than parsing it."""
+        left = self._ends - self.loop.time()
+        if left <= 0:
+            self.transport.abort()
+        else:
+            self._late = self.loop.call_later(min(left, self.HEAD_SECONDS), self._look)

@@ -1,7 +1,8 @@
 """Group commit: whatever comes in while a commit is under way goes into the next one, and nothing is acknowledged before it.
 
-One thread writes. There is no timer: a lone report is committed at once, and under load commits grow. A group that the storage
-does not take is undone as a whole and none of it is acknowledged.
+One thread writes. A lone report is committed at once; under load commits grow, and on a fast disk the writer waits a moment
+between them, or there would be many small ones. A group that the storage does not take is undone as a whole and none of it is
+acknowledged.
 """
 
 from __future__ import annotations
@@ -10,18 +11,19 @@ import asyncio
 import random
 import threading
 import time
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 
 from kveil.collect.intake import Intake, RoundTerms, Status, statuses
-from kveil.collect.storage import Proofs, Row, Taken
+from kveil.collect.stored import Proofs, Row, Taken
 from kveil.errors import StorageUnavailable
 from kveil.service.counts import Counts
 from kveil.service.logs import tell
 
 MOST_GROUP = 5_000  # reports of one transaction
 TRIES, PAUSE = 3, 0.05  # of a group whose fault may pass; seconds, with jitter
+SEVERAL, GATHER = 8, 0.002  # after so many requests in one commit, seconds in which more may come: a commit costs as much as ten
 COUNT_SECONDS = 10.0  # how long a count of a round's reports is good for
 
 OUTCOMES = {
@@ -46,8 +48,9 @@ class GroupCommit:
 
     def __init__(self, intake: Intake, counts: Counts, *, most_waiting: int, most_times: float) -> None:
         self._intake, self._counts, self._most_waiting, self._most_times = intake, counts, most_waiting, most_times
-        self._queue: deque[Waiting] = deque()
-        self._n, self._there, self._is_stopping = 0, threading.Condition(), False
+        self._queue: SimpleQueue[Waiting | None] = SimpleQueue()  # None: the end
+        self._held: Waiting | None = None  # taken from the queue, and too large for the group before
+        self._came, self._went, self._is_stopping = 0, 0, False  # reports so far: written by the loop, and by the writer
         self._stored: dict[int, tuple[float, int]] = {}  # of a round: when it was counted, and how many there were and came since
         self._loop = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._run, name="kveil-writer")
@@ -55,45 +58,50 @@ class GroupCommit:
 
     @property
     def waiting(self) -> int:
-        return self._n
+        return self._came - self._went
 
     def submit(self, terms: RoundTerms, rows: list[Row], proofs: Proofs | None) -> asyncio.Future[Answer] | None:
         """A promise that is kept after the commit; None if too many wait already, and then nothing was queued."""
-        if self._is_stopping or (self._n and self._n + len(rows) > self._most_waiting):
+        waiting = self._came - self._went
+        if self._is_stopping or (waiting and waiting + len(rows) > self._most_waiting):
             return None
         future: asyncio.Future[Answer] = self._loop.create_future()
-        with self._there:
-            self._queue.append(Waiting(terms, rows, proofs, future))
-            self._n += len(rows)
-            self._there.notify()
+        self._came += len(rows)
+        self._queue.put(Waiting(terms, rows, proofs, future))
         return future
 
-    def stop(self) -> None:
-        """Commit what waits, and end."""
-        with self._there:
-            self._is_stopping = True
-            self._there.notify()
-        self._thread.join()
+    async def stop(self) -> None:
+        """Commit what waits, and end. In the loop, as `submit` is: nothing comes after the end."""
+        self._is_stopping = True
+        self._queue.put(None)
+        await asyncio.to_thread(self._thread.join)
 
     def _run(self) -> None:
         while group := self._next():
             answers = [(one.future, answer) for some in _by_round(group) for one, answer in self._committed(some)]
-            self._counts.put("waiting", self._n)
+            self._counts.put("waiting", self.waiting)
             self._loop.call_soon_threadsafe(_resolve, answers)
+            if len(group) >= SEVERAL:
+                time.sleep(GATHER)
 
     def _next(self) -> list[Waiting]:
         """What goes into one commit; empty at the end."""
-        with self._there:
-            while not self._queue:
-                if self._is_stopping:
-                    return []
-                self._there.wait()
-            group, n = [], 0
-            while self._queue and (not n or n + len(self._queue[0].rows) <= MOST_GROUP):
-                group.append(self._queue.popleft())
-                n += len(group[-1].rows)
-            self._n -= n
-            return group
+        group: list[Waiting] = []
+        one, self._held, n = self._held or self._queue.get(), None, 0
+        while one is not None:
+            if n and n + len(one.rows) > MOST_GROUP:
+                self._held = one
+                break
+            group.append(one)
+            n += len(one.rows)
+            try:
+                one = self._queue.get_nowait()
+            except Empty:
+                break
+        else:
+            self._queue.put(None)  # met again by the next look
+        self._went += n
+        return group
 
     def _committed(self, group: list[Waiting]) -> list[tuple[Waiting, Answer]]:
         """The reports of one round, in one transaction."""
@@ -106,6 +114,9 @@ class GroupCommit:
             tell("storage", fault=type(error).__name__, is_passing=fault.is_passing)
             return [(one, fault) for one in group]
         self._counts.put("is_failing", 0)
+        if taken.after is None:
+            self._counts.add("reports_stored", sum(len(one.rows) for one in group))
+            return [(one, None) for one in group]
         return [(one, self._told(one, taken, is_full)) for one in group]
 
     def _insert(self, group: list[Waiting]) -> tuple[Taken, bool]:
@@ -136,9 +147,6 @@ class GroupCommit:
         return n
 
     def _told(self, one: Waiting, taken: Taken, is_full: bool) -> Answer:
-        if taken.after is None:
-            self._counts.add("reports_stored", len(one.rows))
-            return None
         told = statuses(one.rows, taken)
         if is_full:
             told = [Status.FULL if status is Status.NOT_ADMITTED else status for status in told]
@@ -161,7 +169,7 @@ def _joined(group: list[Waiting]) -> Proofs | None:
     keys: dict[bytes, bytes] = {}
     for proofs in reversed(asked):  # of two proofs for one id the first counts
         keys |= proofs.keys
-    return Proofs(keys, asked[0].is_listed)
+    return asked[0]._replace(keys=keys)
 
 
 def _resolve(answers: list[tuple[asyncio.Future[Answer], Answer]]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import gc
 import logging
 import os
 import signal
@@ -22,7 +23,7 @@ import uvicorn
 import uvloop
 
 from kveil.errors import InvalidValue, StorageUnavailable
-from kveil.service import admin
+from kveil.service import admin, admission
 from kveil.service.app import Service
 from kveil.service.counts import Counts
 from kveil.service.guarded import Guarded
@@ -31,6 +32,7 @@ from kveil.service.settings import Settings
 from kveil.service.tend import EVERY, Rules, Tend
 
 GRACE, KEEP_ALIVE, MINUTE = 10, 5, 60.0
+GARBAGE = 20_000  # new objects before those in rings are looked for
 RESTART = 1.0  # seconds before a process that died is started again
 QUIET: dict[str, Any] = {  # with these no line of the library holds an address, a path or an agent
     "access_log": False, "server_header": False, "proxy_headers": False, "ws": "none", "log_config": None,
@@ -50,6 +52,7 @@ def serve(settings: Settings, announce: Callable[[int, int], None] | None = None
         raise InvalidValue(
             "a SQLite storage is served by one process: more would wait for each other. Use PostgreSQL for several."
         )
+    admission.named(settings)  # what it refuses is refused before an address is taken
     with _only_one(settings.storage if is_sqlite else None), _listening(settings) as sockets:
         ports = [one.getsockname()[1] for one in sockets]
         work = _Work(settings, Counts(settings.workers), sockets, rules, partial(announce or _silent, *ports))
@@ -80,6 +83,8 @@ class _Work:
 
     async def _serve(self, public: list[socket.socket], own: list[socket.socket]) -> None:
         service = Service(self.settings, self.counts)
+        gc.freeze()  # what is there now stays: looking through it again and again would cost a twentieth of all
+        gc.set_threshold(GARBAGE)
         limits: dict[str, Any] = {
             "limit_concurrency": self.settings.most_connections,
             "timeout_keep_alive": KEEP_ALIVE,

@@ -14,7 +14,8 @@ from typing import Any
 
 from kveil import canonical
 from kveil.collect.intake import RoundTerms
-from kveil.collect.storage import Storage, StoredRound
+from kveil.collect.storage import Storage
+from kveil.collect.stored import StoredRound
 from kveil.service import problems
 from kveil.service.problems import Problem
 from kveil.service.settings import MEDIA

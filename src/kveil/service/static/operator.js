@@ -2,7 +2,7 @@
 // @ts-check
 
 /**
- * @typedef {{centers: number[][], counts: number[] | null, count_sd: number | null, sd: number[] | null, warnings: string[]}} Result
+ * @typedef {{centers: number[][], counts: number[] | null, count_sd: number | null, sd: number[] | null, warnings: string[], forgery: string[]}} Result
  * @typedef {{campaign: string, name: string, state: string, round: number, rounds: number, not_before: string, not_after: string,
  *   days_left: number, reports: number, least: number, laid_out_for: number, epsilon: string, stuck: number, result?: Result}} Campaign
  */
@@ -54,7 +54,8 @@ function outcome(result) {
   });
   const made = node("div", "", table([node("tr", "", ...head.map((text) => node("th", text))), ...lines]));
   made.className = "wide";
-  return [node("h3", "Result"), made, ...result.warnings.map((text) => node("p", `Warning: ${text}`))];
+  const warnings = result.warnings.map((text) => node("p", `Warning: ${text}`));
+  return [node("h3", "Result"), made, ...warnings, ...result.forgery.map((text) => node("p", `Forged reports: ${text}`))];
 }
 
 /** @param {HTMLElement[]} lines */

@@ -7,6 +7,7 @@ import * as canonical from "./canonical.js";
 /**
  * @typedef {import("./client.js").LocalClient} LocalClient
  * @typedef {"stored" | "refused" | "later"} Outcome
+ * @typedef {{campaign: string, code: string}} Admission a one-time code, and the campaign that it was made for
  */
 
 const MEDIA = "application/vnd.kveil.collect;message=upload-req";
@@ -48,17 +49,19 @@ export async function followKeys(client, service) {
 }
 
 /**
- * Send what is stored and not acknowledged, the same bytes as often as it takes. What became of each, by campaign.
+ * Send what is stored and not acknowledged, the same bytes as often as it takes. What became of each, by campaign. A code goes
+ * with reports of its own campaign alone: with those of another, it would tell that both are one person's.
  * @param {LocalClient} client
  * @param {string} service
  * @param {(row: import("./book.js").Row) => boolean} [isDue]
+ * @param {Admission} [admission] where the collector asks for a code
  * @returns {Promise<Map<string, Outcome>>}
  */
-export async function deliver(client, service, isDue = (row) => Date.parse(row.sendAt) <= Date.now()) {
+export async function deliver(client, service, isDue = (row) => Date.parse(row.sendAt) <= Date.now(), admission) {
   const told = new Map();
   for (const row of (await client.pending()).filter(isDue)) {
     await client.move(row.hash, "sent"); // before the first byte leaves
-    const outcome = await sent(service, row.hash, row.report);
+    const outcome = await sent(service, row.hash, row.report, row.campaign === admission?.campaign ? admission.code : "");
     if (outcome !== "later") await client.move(row.hash, "acked");
     told.set(row.campaign, outcome);
   }
@@ -70,11 +73,12 @@ export async function deliver(client, service, isDue = (row) => Date.parse(row.s
  * @param {string} service
  * @param {string} hash
  * @param {string} report in hexadecimal
+ * @param {string} code
  * @returns {Promise<Outcome>}
  */
-async function sent(service, hash, report) {
+async function sent(service, hash, report, code) {
   try {
-    const headers = { "Content-Type": MEDIA };
+    const headers = { "Content-Type": MEDIA, ...(code && { Authorization: `Bearer ${code}` }) };
     const request = { ...PLAIN, method: "POST", body: fromHex(report), headers, keepalive: true, cache: /** @type {const} */ ("no-store") };
     const reply = await fetch(`${service}/v1/manifests/${hash}/reports`, request);
     const refused = new Uint8Array(await reply.arrayBuffer());
