@@ -7,6 +7,7 @@ from kveil.audit import Attack, check
 from kveil.auditing.catalogue import SUBJECTS
 from kveil.auditing.fitting import Fits, fitted
 from kveil.auditing.leaving import observe
+from kveil.federate.protocols import PROTOCOLS
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
@@ -30,6 +31,13 @@ def test_every_method_has_a_subject():
     assert used == {(PrivateKMeans, name) for name in PrivateKMeans.methods} | {
         (PrivateKMedian, name) for name in (*PrivateKMedian().methods, *on_places.methods)
     }
+
+
+def test_everything_that_spends_budget_has_a_subject():
+    """Functions and models by name; every protocol of a federation that promises something."""
+    for name in ("evaluate", "describe", "find_bounds", "private_candidates", "stream", "federation"):
+        assert name in SUBJECTS
+    assert {f"federation, {name}" for name in PROTOCOLS if name not in ("cells", "dk")} <= SUBJECTS.keys()
 
 
 @pytest.mark.statistical

@@ -31,6 +31,29 @@ def test_noise_of_half_the_width_is_seen_before_all_fits_are_made(geometric, pai
     assert found.pair == pair.name
 
 
+def test_no_round_is_begun_once_the_bound_is_enough(geometric, pair):
+    """Half of the noise of epsilon 1 is held against epsilon 3: after an eighth of the fits a bound of 0.3 is there."""
+    whole, early = (
+        check(geometric(2.0), epsilon=3.0, pairs=[pair], runs=RUNS, attack=QUICK, enough=enough) for enough in (9.0, 0.3)
+    )
+    assert (whole.outcome, early.outcome) == ("consistent", "consistent")
+    assert early.lower > 0.3
+    assert early.runs < whole.runs / 1.5
+
+
+def test_an_event_is_learned_anew_only_for_pairs_of_which_more_was_seen(geometric, pair):
+    seen = []
+
+    class Spy(Attack):
+        def learn(self, one, other):
+            seen.append(len(one))
+            return super().learn(one, other)
+
+    same = [Neighbours(f"equal {i}", pair.one, pair.one) for i in range(3)]
+    check(geometric(0.5), epsilon=9.0, pairs=[*same, pair], runs=RUNS, attack=Spy(scores=("threshold",)))
+    assert len(seen) == 4 + 3 + 1, "all pairs, then the three that took part in the next round, then one"
+
+
 def test_the_pair_that_tells_is_found_among_others(geometric, pair):
     same = [Neighbours(f"equal {i}", pair.one, pair.one) for i in range(5)]
     found = check(geometric(2.0), epsilon=1.0, pairs=[*same, pair], runs=RUNS, attack=QUICK)

@@ -240,6 +240,14 @@ def demand(table: Any) -> Outcome:
     return of_model(model, graph.find(names)[:, None])
 
 
+def positions(table: Any) -> Outcome:
+    """Places on a map, of which one is no place."""
+    spots = np.column_stack([np.cos(np.arange(8.0)), np.sin(np.arange(8.0))])
+    graph = Graph.from_edges([[i, (i + 1) % 8] for i in range(8)], xy=spots)
+    ledger = Ledger.memory("one", 10.0, relation="add-remove")
+    return of_model(PrivateKMedian(2, epsilon=10.0, universe=graph, method="counts", ledger=ledger, random_state=1), table)
+
+
 def _ring() -> Any:
     import networkx as nx
 
@@ -289,4 +297,5 @@ SUBJECTS: dict[str, Subject] = {
     "describe": Subject(described, marked(mixed(5)), frozenset({"describe"})),
     "csv of people": Subject(csv_of_people, marked(mixed(2)), frozenset({"read"}), RELEASE_FILES | {"rows.csv"}),
     "demand by name": Subject(demand, marked(np.arange(8.0)[:, None]), frozenset()),
+    "demand by position": Subject(positions, marked(np.arange(16.0).reshape(8, 2) / 8 - 1), frozenset()),
 }

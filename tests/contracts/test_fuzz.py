@@ -14,10 +14,13 @@ from hypothesis import strategies as st
 from kveil.errors import InvalidValue
 
 NAMES = [
-    "csv", "csv rows", "npy", "npz", "parquet", "edges", "edges npz", "release csv, card.md", "release csv, centers.csv",
+    "csv", "csv rows", "csv.gz", "tsv", "feather", "npy", "npz", "parquet", "edges", "edges npz", "places of vertices",
+    "places npz", "release csv, card.md",
+    "release csv, centers.csv",
     "release csv, release.json", "release csv, signature.json", "release csv, synopsis.npz", "release parquet, card.md",
     "release parquet, centers.parquet", "release parquet, release.json", "release parquet, signature.json",
-    "release parquet, synopsis.npz", "ledger", "device ledger", "journal", "stream", "policy", "guarantee", "request", "reply",
+    "release parquet, synopsis.npz", "ledger", "device ledger", "journal", "stream", "policy", "config", "guarantee",
+    "request", "reply",
     "http request", "http response", "manifest", "signed manifest", "report", "rotation",
 ]  # fmt: skip
 

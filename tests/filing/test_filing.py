@@ -7,7 +7,9 @@ import io
 import re
 import sqlite3
 from contextlib import closing
+from datetime import date
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -119,7 +121,7 @@ def test_the_page_needs_no_other_file_and_shows_every_entry(clinic):
     assert page.count("<tr>") == 3  # the head, the run, the fit that broke off
     assert page.count('<tr class="round">') == 2
     assert not re.search(r"(src|href)=", page)
-    ElementTree.fromstring(page.split("\n", 1)[1].replace('<meta charset="utf-8">', ""))  # every tag is closed
+    ElementTree.fromstring(re.sub(r"<meta [^>]*>", "", page.split("\n", 1)[1]))  # every tag is closed
     assert "No entries." in to_html([Ledger.memory("new", 1.0, relation="add-remove")])
 
 
@@ -173,3 +175,14 @@ def test_a_party_files_its_run_with_dataset_and_statement():
     assert (run.purpose, run.data_name, run.by) == ("beds", "heart", "me")
     assert len(run.rounds) > 1
     assert 0 < run.amount.epsilon == ledger.spent().epsilon <= 0.5  # rounds may be left out
+
+
+def test_names_of_many_ledgers_stand_apart_and_have_the_colour_of_the_page():
+    told = [Spending(f"ledger <{i}> with a name that is far too long", (date(2026, 1, 1 + i),), (0.5,)) for i in range(15)]
+    picture = ElementTree.fromstring(svg(told))
+    names = [part for part in picture.iter() if part.tag.endswith("text") and "ledger" in (part.text or "")]
+    heights = sorted(float(part.attrib["y"]) for part in names)
+    assert len(names) == 15
+    assert min(b - a for a, b in pairwise(heights)) >= 14
+    assert heights[-1] <= float(picture.attrib["height"])
+    assert picture.attrib["fill"] == "currentColor"

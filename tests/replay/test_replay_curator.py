@@ -243,6 +243,10 @@ KMEDIAN = {
 }  # fmt: skip
 
 TOWN = Graph.from_edges([[i, i + 1] for i in range(29)] + [[i, i + 6] for i in range(24)])
+ROADS = Graph.from_edges(
+    [[i, j] for i in range(25) for j in (i + 1, i + 5) if j < 25 and (j % 5 or j == i + 5)],
+    xy=np.array([[x, y] for x in range(5) for y in range(5)], dtype=float) / 2 - 1, degrees=True,
+)  # fmt: skip
 PLANE = Euclidean(np.array([[x, y] for x in range(5) for y in range(5)], dtype=float) / 2 - 1)
 
 
@@ -258,12 +262,15 @@ UNIVERSE = {
     "counts, cells": on(TOWN, "counts", tuning=tuning.Counts(cells=12)),
     "counts, tree": on(TOWN, "counts", epsilon=40.0, tuning=tuning.Counts(partition="hst"), **REPLACE),
     "counts, places": on(PLANE, "counts", 2, expected_rows=40),
+    "counts, positions": on(ROADS, "counts", 2),
+    "counts, positions of people": on(ROADS, "counts", 2, **REPLACE, **of_people(2)),
     "counts, zCDP": on(TOWN, "counts", **zcdp(10.0)),
     "counts, people": on(TOWN, "counts", **REPLACE, **of_people(2)),
     "local-search": on(TOWN, "local-search", n_steps=2),
     "local-search, random": on(TOWN, "local-search", n_steps=2, init="random", objective="k-means", **REPLACE),
     "local-search, Gaussian": on(TOWN, "local-search", n_steps=3, epsilon=3.0, init="k-median++", **GAUSS),
     "local-search, places": on(PLANE, "local-search", 2, n_steps=1, tuning=tuning.LocalSearch(candidates=12)),
+    "local-search, positions": on(ROADS, "local-search", 2, n_steps=2),
     "local-search, people": on(TOWN, "local-search", n_steps=1, **of_people(3)),
 }  # fmt: skip
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from kveil import libraries
 from kveil.arrays import Floats, Integers
 from kveil.auditing.bound import Bound
 from kveil.auditing.leaving import HUGE, Outcomes, leaves
@@ -20,8 +21,8 @@ from kveil.auditing.scores import NAMES, Mean, Number, Score, learned, shown
 FEWEST = 60  # fits of each table below which scores are not learned
 THRESHOLDS = np.linspace(0.02, 0.98, 97)  # shares of fits. Rarer events need more fits than they are worth
 MARGIN = 0.9  # of what a learned score promises: it was learned on half of the fits, and has more ways to look good by chance
-PICKED_BY = ((4.0, 1.0), (1.0, 1e-2), (0.3, 1e-4))  # deviations, weight. An event is picked on fewer fits than it is counted on
-MOST_COLUMNS = 400
+PICKED_BY = ((4.0, 1.0), (2.5, 1e-1), (1.5, 1e-2), (0.5, 1e-4))  # deviations, weight: picked on fewer fits than it is counted on
+MOST_COLUMNS = 200
 MOST_TELLING = 40
 KOLMOGOROV = 1.36  # the quantile 0.95 of his law
 TRIED = 24  # numbers that are tried by themselves
@@ -43,7 +44,8 @@ class Event:
 
     def hits(self, outcomes: Outcomes) -> int:
         """In how many of these fits it came up."""
-        passed = self.score(outcomes.on(self.names)) > self.threshold
+        with libraries.one_thread():
+            passed = self.score(outcomes.on(self.names)) > self.threshold
         return int(passed.sum())
 
     def count(self, one: Outcomes, other: Outcomes, delta: float, error: float) -> Bound:
@@ -63,6 +65,10 @@ class Attack:
 
     def learn(self, one: Outcomes, other: Outcomes) -> Event:
         """The event that promises most."""
+        with libraries.one_thread():
+            return self._learned(one, other)
+
+    def _learned(self, one: Outcomes, other: Outcomes) -> Event:
         names = self._names(one, other)
         tables = one.on(names), other.on(names)
         events = [Event("nothing", "one", 0.0, names, lambda values: np.zeros(len(values)), 0.0)]

@@ -16,7 +16,9 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
-from kveil.auditing.attack import Attack
+import joblib
+
+from kveil.auditing.attack import Attack, Event
 from kveil.auditing.bound import best_possible
 from kveil.auditing.fitting import Fits, Told
 from kveil.auditing.leaving import Outcomes
@@ -52,7 +54,8 @@ def rounds(n_pairs: int, fits: int, error: float) -> list[Round]:
 def check(
     model: Any, *, epsilon: float, delta: float = 0.0, relation: Relation = "add-remove",
     pairs: Sequence[Neighbours] | None = None, runs: int = 10_000, seconds: float = math.inf, workers: int = 1,
-    confidence: float = 0.999, name: str = "", attack: Attack | None = None, told: Told = lambda made, asked: None,
+    confidence: float = 0.999, enough: float = math.inf, name: str = "", attack: Attack | None = None,
+    told: Told = lambda made, asked: None,
 ) -> Verdict:  # fmt: skip
     """Attack a promise by fitting neighbours many times.
 
@@ -60,6 +63,7 @@ def check(
     epsilon, delta, relation: what it promises. pairs: neighbours; default `worst_cases(-1, 1)`, two columns.
     runs: fits, over all tables and rounds. seconds: no fit is begun after so long. workers: processes.
     confidence: of the verdict "violated", and of the lower bound.
+    enough: no further round is begun once the lower bound is so large. Fewer fits also see fewer bugs: `power` says which.
     told: called with how many fits were made, of how many.
 
     >>> import secrets
@@ -77,16 +81,17 @@ def check(
         raise InvalidValue(f"{runs} runs are too few for {len(pairs)} pairs of neighbours. Pass at least {least}.")
     start = time.monotonic()
     fits = Fits(model, workers, start + seconds, told, asked=sum(2 * step.pairs * step.runs for step in plan))
-    audit = _Audit(fits, pairs, epsilon, replace(attack or Attack(), delta=delta))
+    audit = _Audit(fits, pairs, epsilon, replace(attack or Attack(), delta=delta), min(enough, epsilon))
     looks = audit.run(plan)
     return _judged(looks, audit, relation, confidence, name, time.monotonic() - start)
 
 
 class _Audit:
-    """One audit as it goes on: what was seen of every pair."""
+    """One audit as it goes on: what was seen of every pair, and the event that was learned from it."""
 
-    def __init__(self, fits: Fits, pairs: Sequence[Neighbours], epsilon: float, attack: Attack) -> None:
-        self.fits, self.epsilon, self.attack = fits, epsilon, attack
+    def __init__(self, fits: Fits, pairs: Sequence[Neighbours], epsilon: float, attack: Attack, enough: float) -> None:
+        self.fits, self.epsilon, self.attack, self.enough = fits, epsilon, attack, enough
+        self.events: dict[Neighbours, Event] = {}
         self.seen: dict[Neighbours, tuple[Outcomes, Outcomes]] = {
             pair: (Outcomes.joined([]), Outcomes.joined([])) for pair in pairs
         }
@@ -100,14 +105,15 @@ class _Audit:
         for pair in self.seen:
             self._see(pair, self.fits.of(pair, plan[0].runs))
         for step in plan[1:]:
-            if self.fits.is_late or any(look.bound.epsilon > self.epsilon for look in looks):
+            if self.fits.is_late or any(look.bound.epsilon > self.enough for look in looks):
                 break
             looks += self._round(step)
         return looks
 
     def _round(self, step: Round) -> list[Look]:
-        events = {pair: self.attack.learn(*tables) for pair, tables in self.seen.items()}
-        best = sorted(events, key=lambda pair: -events[pair].promise)[: step.pairs]
+        self._learn()
+        events = dict(self.events)
+        best = sorted(self.seen, key=lambda pair: -events[pair].promise)[: step.pairs]
         looks = []
         for pair in best:
             fresh = self.fits.of(pair, step.runs)
@@ -117,8 +123,16 @@ class _Audit:
             self._see(pair, fresh)
         return looks
 
+    def _learn(self) -> None:
+        """An event for every pair of which more was seen since its last one was learned."""
+        missing = [pair for pair in self.seen if pair not in self.events]
+        pool = joblib.Parallel(n_jobs=max(1, min(self.fits.workers, len(missing))))
+        learned = pool(joblib.delayed(self.attack.learn)(*self.seen[pair]) for pair in missing)
+        self.events.update(zip(missing, learned, strict=True))
+
     def _see(self, pair: Neighbours, fresh: tuple[Outcomes, Outcomes]) -> None:
         before = self.seen[pair]
+        self.events.pop(pair, None)
         self.seen[pair] = Outcomes.joined([before[0], fresh[0]]), Outcomes.joined([before[1], fresh[1]])
 
 

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
+from kveil.arrays import Floats
 from kveil.auditing.laws import log_probability, outcomes
 from kveil.auditing.neighbours import Relation
 from kveil.auditing.replay import as_act
@@ -119,6 +120,19 @@ def _pairs(bases: Sequence[Any], rows: Sequence[Any], relation: Relation) -> Ite
             yield from ((more[0][:-1], table) for table in more)
         else:
             yield from combinations(more, 2)
+
+
+def law_of(model: Any, one: Any, other: Any) -> Floats:
+    """The probability of everything that can leave, (outcomes, 2): on either table. For draws with few outcomes, all of them."""
+    walks, sums = Walks(as_act(model)), dict[bytes, list[float]]()
+    for path in walks.of(one):
+        total = sums.setdefault(path.left, [0.0, 0.0])
+        total[0] += math.exp(path.log)
+        total[1] += math.exp(walks.along(path.values, other).log)
+    law = np.array(list(sums.values()))
+    if not np.allclose(law.sum(axis=0), 1.0, atol=1e-9):
+        raise AssertionError("not all paths were walked, so this is not the law")
+    return law
 
 
 class Path(NamedTuple):

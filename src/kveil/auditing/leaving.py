@@ -72,6 +72,7 @@ def observe(run: Callable[[Any], Any], table: Any) -> dict[str, float]:
     """Run once, and look at everything that comes out: also warnings and errors, of which the text counts."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", ResourceWarning)  # comes when garbage is collected, which may be that of another fit
         try:
             found = leaves(run(table))
         except Exception as error:  # of whatever kind: it is something that leaves

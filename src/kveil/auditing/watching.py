@@ -21,7 +21,7 @@ from unittest import mock
 
 from kveil.errors import TicketError
 from kveil.kernel import exact, gate, ledger
-from kveil.progress import listen
+from kveil.progress import ReadListener, listen
 from kveil.release import release
 from kveil.testing import ScriptedEntropy
 
@@ -63,9 +63,10 @@ def watched(tape: Watcher) -> Iterator[None]:
         stack.enter_context(drawing_from(Shut(tape)))
         stack.enter_context(redirect_stdout(out))
         stack.enter_context(redirect_stderr(err))
-        stack.enter_context(listen(lambda label, number, total: tape.said.append(f"{label} {number}/{total}")))
+        stack.enter_context(listen(lambda label, number, total: tape.said.append(f"{label} {number}/{total}"), _passes(tape)))
         caught = stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", ResourceWarning)  # comes when garbage is collected, which may be that of another fit
         log.addHandler(logs)
         log.setLevel(logging.DEBUG)
         try:
@@ -75,6 +76,16 @@ def watched(tape: Watcher) -> Iterator[None]:
             log.setLevel(level)
     tape.said += [f"{warning.category.__name__}: {warning.message}" for warning in caught]
     tape.said += [out.getvalue(), err.getvalue()]
+
+
+def _passes(tape: Watcher) -> ReadListener:
+    """That a pass over the rows begins is public. How much there is to read is not: a neighbour's file is longer."""
+
+    def heard(done: int, total: int, unit: str) -> None:
+        if not done:
+            tape.said.append("a pass begins")
+
+    return heard
 
 
 class Shut:

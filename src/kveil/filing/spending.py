@@ -10,7 +10,8 @@ from typing import NamedTuple
 from kveil.filing.entries import filed
 from kveil.kernel.ledger import Amount, Ledger
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 260, 48, 160, 16, 32
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 260, 48, 190, 16, 32
+LINE, LONGEST = 16, 20  # pixels from one name to the next; characters of a name
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito: told apart by everyone
 
 
@@ -37,43 +38,59 @@ def spending(ledger: Ledger) -> Spending:
 
 
 def svg(told: Sequence[Spending]) -> str:
-    """The picture: a step for every day with a charge, and a line at the whole budget. "" if nothing was spent."""
-    days = [day for one in told for day in one.days]
-    if not days:
+    """The picture: a step for every day with a charge, and a line at the whole budget. "" if nothing was spent.
+
+    Text and grid have the colour of the page's text, so that it is read on light and dark pages; names stand beside the ends of
+    their lines, moved apart where these are close.
+    """
+    drawn = [one for one in told if one.days]
+    if not drawn:
         return ""
-    first, last = min(days), max(days)
-    across = max(1, (last - first).days)
-    wide, high = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
+    first, last = min(one.days[0] for one in drawn), max(one.days[-1] for one in drawn)
+    bottom = max(HEIGHT, TOP + LINE * (len(drawn) + 1) + BOTTOM)
+    wide, high, across = WIDTH - LEFT - RIGHT, bottom - TOP - BOTTOM, max(1, (last - first).days)
 
     def x(day: date) -> float:
         return LEFT + wide * (day - first).days / across
 
     def y(share: float) -> float:
-        return TOP + high * (1 - share)
+        return TOP + high * (1 - min(share, 1.0))
 
     marks = [
-        f'<line x1="{LEFT}" x2="{LEFT + wide}" y1="{y(part):.1f}" y2="{y(part):.1f}" stroke="#DDDDDD"/>'
-        f'<text x="{LEFT - 6}" y="{y(part) + 4:.1f}" text-anchor="end">{part:.0%}</text>'
+        f'<line x1="{LEFT}" x2="{LEFT + wide}" y1="{y(part):.1f}" y2="{y(part):.1f}" stroke="currentColor" stroke-opacity="0.2"/>'
+        f'<text x="{LEFT - 6}" y="{y(part) + 4:.1f}" text-anchor="end">{100 * part:.0f} %</text>'
         for part in (0.0, 0.25, 0.5, 0.75, 1.0)
     ]
-    marks += [f'<text x="{LEFT}" y="{HEIGHT - 10}">{first}</text>']
-    marks += [f'<text x="{LEFT + wide}" y="{HEIGHT - 10}" text-anchor="end">{last}</text>'] if last > first else []
-    lines = []
-    for place, one in enumerate(told):
-        if not one.days:
-            continue
-        colour, path, share = COLOURS[place % len(COLOURS)], [f"M{x(one.days[0]):.1f},{y(0.0):.1f}"], 0.0
-        for day, share in zip(one.days, one.shares, strict=True):
-            path.append(f"H{x(day):.1f}V{y(share):.1f}")
-        path.append(f"H{LEFT + wide}")
-        lines.append(f'<path d="{"".join(path)}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        lines.append(
-            f'<text x="{LEFT + wide + 6}" y="{TOP + 14 + 16 * place}" fill="{colour}">{escape(one.name)}: {share:.0%}</text>'
-        )
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img"'
-    return (
-        f'{head} font-family="sans-serif" font-size="12"><title>share of the budget spent</title>{"".join(marks + lines)}</svg>'
+    marks += [f'<text x="{LEFT}" y="{bottom - 10}">{first}</text>']
+    marks += [f'<text x="{LEFT + wide}" y="{bottom - 10}" text-anchor="end">{last}</text>'] if last > first else []
+    ends = _apart([y(one.shares[-1]) for one in drawn], TOP + LINE / 2, TOP + high)
+    for place, (one, end) in enumerate(zip(drawn, ends, strict=True)):
+        colour, path = COLOURS[place % len(COLOURS)], [f"M{x(one.days[0]):.1f},{y(0.0):.1f}"]
+        path += [f"H{x(day):.1f}V{y(share):.1f}" for day, share in zip(one.days, one.shares, strict=True)]
+        marks.append(f'<path d="{"".join(path)}H{LEFT + wide}" fill="none" stroke="{colour}" stroke-width="2.5"/>')
+        lead = f'x1="{LEFT + wide}" y1="{y(one.shares[-1]):.1f}" x2="{LEFT + wide + 12}" y2="{end:.1f}"'
+        marks.append(f'<line {lead} stroke="{colour}" stroke-width="1.5"/>')
+        name = one.name if len(one.name) <= LONGEST else f"{one.name[: LONGEST - 1]}…"
+        marks.append(f'<text x="{LEFT + wide + 16}" y="{end + 4:.1f}">{escape(name)}: {100 * one.shares[-1]:.0f} %</text>')
+    size = f'viewBox="0 0 {WIDTH} {bottom}" width="{WIDTH}" height="{bottom}"'
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" fill="currentColor" font-family="sans-serif" font-size="12">'
     )
+    return f"{head}<title>share of the budget spent, by day</title>{''.join(marks)}</svg>"
+
+
+def _apart(heights: Sequence[float], top: float, bottom: float) -> list[float]:
+    """Heights of lines of text, near the ones wanted, at least a line from each other, between two ends if they fit."""
+    order = sorted(range(len(heights)), key=lambda place: heights[place])
+    found, free = [0.0] * len(heights), top
+    for place in order:
+        found[place] = max(heights[place], free)
+        free = found[place] + LINE
+    limit = bottom
+    for place in reversed(order):  # back up, where they would run out below
+        found[place] = min(found[place], limit)
+        limit = found[place] - LINE
+    return found
 
 
 def _size(amount: Amount) -> float:

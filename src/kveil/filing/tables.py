@@ -10,13 +10,14 @@ from html import escape
 from kveil.filing.entries import Filed, filed
 from kveil.filing.spending import spending, svg
 from kveil.kernel.ledger import Ledger
-from kveil.release.words import printable
+from kveil.release.words import RULES, printable
 
 COLUMNS = (
     "ledger", "day", "entry", "round", "purpose", "data_name", "by", "epsilon", "delta", "rho", "mechanisms", "state", "release",
 )  # fmt: skip
 STYLE = (
-    "body{font-family:sans-serif;max-width:75em;margin:2em auto}table{border-collapse:collapse}td,th{border:1px solid #ccc;"
+    "body{font-family:sans-serif;max-width:75em;margin:2em auto;padding:0 1em}svg{max-width:100%;height:auto}"
+    ".wide{overflow-x:auto}code{min-width:9em;display:inline-block}table{border-collapse:collapse}td,th{border:1px solid #ccc;"
     "padding:.3em .6em;text-align:left;vertical-align:top}tr.round td{color:#555;font-size:90%}code{word-break:break-all}"
 )
 STARTS = ("=", "+", "-", "@")  # of a cell that a spreadsheet would take for a formula
@@ -41,9 +42,12 @@ def to_csv(ledgers: Sequence[Ledger], since: str | None = None, until: str | Non
 def to_html(ledgers: Sequence[Ledger], since: str | None = None, until: str | None = None) -> str:
     """A page to print or to file: a picture of spending, then every ledger with its terms and entries."""
     days = " ".join(["Entries", *([f"from {since}"] if since else []), *([f"until {until}"] if until else [])])
-    parts = [svg([spending(ledger) for ledger in ledgers]), *(_section(ledger, since, until) for ledger in ledgers)]
+    drawn = svg([spending(ledger) for ledger in ledgers])
+    shows = "<p>The picture shows how much of the budget was spent by which day.</p>" if drawn else ""
+    parts = [shows, drawn, *(_section(ledger, since, until) for ledger in ledgers)]
     period = f"<p>{escape(days)}. Sums and picture are of all time.</p>" if since or until else ""
-    head = f'<head><meta charset="utf-8"><title>Privacy budgets</title><style>{STYLE}</style></head>'
+    wide = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    head = f'<head><meta charset="utf-8">{wide}<title>Privacy budgets</title><style>{STYLE}</style></head>'
     body = "\n".join(part for part in ("<h1>Privacy budgets</h1>", period, *parts) if part)
     return f'<!doctype html>\n<html lang="en">{head}\n<body>{body}\n</body></html>\n'
 
@@ -58,12 +62,16 @@ def _lines(ledger: Ledger, since: str | None, until: str | None) -> Iterator[tup
 def _section(ledger: Ledger, since: str | None, until: str | None) -> str:
     terms = (
         f"Budget: epsilon {float(ledger.epsilon):.6g}, delta {float(ledger.delta):.3g}; {ledger.relation}; protects "
-        f"{ledger.unit}; rule {ledger.rule}. Spent: {ledger.spent()}. Left: {ledger.remaining()}."
+        f"{ledger.unit}. {RULES[ledger.rule]} Spent: {ledger.spent()}. Left: {ledger.remaining()}."
     )
     names = ("day", "charged", "purpose", "data", "who asked", "mechanisms", "state", "release", "token or run")
     head = "".join(f"<th>{name}</th>" for name in names)
     rows = "\n".join(_row(line, is_round=bool(place)) for _, place, line in _lines(ledger, since, until))
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>\n{rows}\n</tbody></table>" if rows else "<p>No entries.</p>"
+    table = (
+        f'<div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>\n{rows}\n</tbody></table></div>'
+        if rows
+        else "<p>No entries.</p>"
+    )
     return f"<h2>{_text(ledger.name)}</h2><p>{_text(terms)}</p>\n{table}"
 
 
