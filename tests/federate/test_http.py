@@ -7,6 +7,8 @@ import ssl
 import threading
 from contextlib import ExitStack, closing, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -185,7 +187,7 @@ def test_a_party_that_is_not_asked_waits_and_tells_its_owner_why(keys, caplog):
     assert caplog.text.count("does not ask this party now") == 1
 
 
-def test_a_party_with_other_keys_tells_its_owner_why(keys, others, caplog, tmp_path):
+def test_a_party_with_other_keys_tells_its_owner_why(keys, others, caplog, tmp_path, monkeypatch):
     caplog.set_level("INFO", logger="kveil.federate")
     link = ReceivingLink(["north"])
     link.server = Server("127.0.0.1", 0, link.respond, Keys.at(keys / "coordinator"))
@@ -195,9 +197,10 @@ def test_a_party_with_other_keys_tells_its_owner_why(keys, others, caplog, tmp_p
     for path in (keys / "north").iterdir():
         (mine / path.name).write_bytes(path.read_bytes())
     (mine / "coordinator.token").write_text("guess")
+    monkeypatch.setattr(receiving, "time", SimpleNamespace(monotonic=count().__next__))  # a second from one look to the next
     try:
         with pytest.raises(FederationError, match="its certificate is not in the folder of keys"):
-            call_in(party(), link.server.url, Keys.at(others / "north"), patience=0.2)
+            call_in(party(), link.server.url, Keys.at(others / "north"), patience=1.5)
         with pytest.raises(FederationError, match=r"does not know this caller\. Use folders that one call"):
             call_in(party(), link.server.url, Keys.at(mine))
     finally:

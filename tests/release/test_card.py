@@ -26,7 +26,7 @@ def test_the_card_tells_what_how_and_what_not_to_do(make):
     assert str(make().guarantee) in card
     assert "Method: lloyd (asked for: auto). Why: the only method so far." in card
     assert "- bounds: low -4, high 4 in every column" in card
-    assert "| 1 | 0.5 ± 0.12 | 0.3 ± 0.12 | -0 ± 0.12 | 0.9 |" in card
+    assert "| 1 | 0.50 ± 0.12 | 0.30 ± 0.12 | 0.00 ± 0.12 | 0.9 |" in card
     assert "\nVerdict: rough." in card
     assert "- ledger: clinic" in card
     assert "one centre stayed where it was" in card
@@ -110,6 +110,6 @@ def test_words_are_literal():
 
 
 def test_the_sentence_says_what_is_promised_and_to_whom(make, invalid, none):
-    assert sentence(make().guarantee) == "(ε = 0.5, δ = 0) per record, add or remove, central model."
+    assert sentence(make().guarantee) == "(ε = 0.5, δ = 0) per record, add or remove, curator model."
     assert sentence(invalid).startswith("NOT VALID")
     assert sentence(none).startswith("No privacy guarantee")

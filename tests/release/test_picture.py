@@ -87,7 +87,7 @@ def test_a_figure_carries_the_guarantee_and_no_date(make, tmp_path, shape, weigh
     path = save_picture(release, tmp_path / "figure.svg")
     assert ET.parse(path).getroot().tag.endswith("svg")
     text = path.read_text(encoding="utf-8")
-    assert "(ε = 0.5, δ = 0) per record, add or remove, central model." in text  # as a comment beside the outlines
+    assert "(ε = 0.5, δ = 0) per record, add or remove, curator model." in text  # as a comment beside the outlines
     assert "dc:date" not in text
     assert save_picture(release, tmp_path / "again.svg").read_bytes() == path.read_bytes()
 

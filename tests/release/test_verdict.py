@@ -46,6 +46,12 @@ def test_the_word_follows_from_noise_over_spread(make, error, word):
     assert made(make, SQUARE, np.full(4, error), distances=noisy).verdict().word == word
 
 
+def test_without_distances_it_is_rough_at_best_and_says_what_the_release_keeps(make):
+    """A federation asks for distances on its way, and its guarantee lists them: they were released, and are not kept."""
+    found = made(make, SQUARE, np.full(4, 0.001)).verdict()
+    assert (found.word, found.reasons[0].split(",")[0]) == ("rough", "The release keeps no distances of rows")
+
+
 def test_a_steady_cost_makes_up_for_centres_that_are_near(make):
     near = SQUARE / 4
     errors = np.full(4, ONE * 0.15)

@@ -15,12 +15,14 @@ import pytest
 
 from kveil import FederatedKMeans, Ledger, PrivateKMeans, SigningKey, StreamKMeans, federate, load, verify
 from kveil.canonical import DEVICE, digest
-from kveil.errors import InvalidValue
+from kveil.errors import InvalidValue, NotVerified, ReleaseError
 from kveil.kernel.loss import Plan, guarantee
 from kveil.release.check import check_release
 from kveil.release.document import CARD, SYNOPSIS
 from kveil.release.folder import DOCUMENT, pack
+from kveil.release.recluster import RECLUSTERED
 from kveil.release.signature import SIGNATURE, read_signature, write_signature
+from kveil.release.verify import check_good, check_signed, signer
 from kveil.testing import scripted
 
 KEY, OTHER = SigningKey(bytes(range(32))), SigningKey(bytes(range(1, 33)))
@@ -73,6 +75,7 @@ def test_an_honest_release_passes_every_check(folder, account):
         "files", "signature", "guarantee", "parameters", "draws", "card", "other files", "ledger",
     ]  # fmt: skip
     assert str(found).count("\n") == 7
+    assert found.left_open == ()
     assert check_release(folder).purpose == "beds per ward"  # a signature is no stranger
 
 
@@ -80,6 +83,23 @@ def test_who_signed_is_open_until_a_key_is_named(folder):
     assert states(folder)["signature"] == "open"
     assert KEY.public in str(verify(folder))
     assert failed(folder) == []
+
+
+def test_a_payer_that_was_not_asked_is_open_and_the_last_line_says_so(folder, tmp_path):
+    (check,) = [check for check in verify(folder).checks if check.name == "ledger"]
+    assert (check.state, check.says) == ("open", 'it names "clinic" as payer; pass --ledger to ask it')
+    assert verify(folder).left_open == ("signature", "ledger")
+    assert str(verify(folder)).endswith("\nLeft open: signature, ledger. What was not checked would not be seen.")
+    assert "ledger" not in states(fitted(None).save(tmp_path / "alone")), "it names no payer"
+
+
+def test_a_name_that_a_check_quotes_adds_no_line(release, tmp_path):
+    payer = "x\nok      signature   signed by the key\x1b[2J"
+    forged = replace(release, receipt={**release.receipt, "ledger": payer}).save(tmp_path / "out")
+    lines = str(verify(forged)).split("\n")
+    assert len(lines) == 9
+    assert [line for line in lines if line.startswith("ok      signature")] == []
+    assert "\x1b" not in "".join(lines)
 
 
 def test_who_asked_stays_on_the_ledger(folder, account):
@@ -130,6 +150,24 @@ def test_a_release_saved_anew_by_somebody_else_fails_by_key_and_by_ledger(releas
     shutil.copy(kept / SIGNATURE, unsigned / SIGNATURE)  # the old signature beside new files
     assert failed(unsigned, key=KEY.public) == ["signature"]
     assert failed(unsigned) == ["signature"]
+    for check, error in ((check_release, ReleaseError), (check_good, NotVerified), (check_signed, NotVerified)):
+        with pytest.raises(error, match=r"signature\.json is not a signature of this release"):
+            check(unsigned)
+
+
+def test_what_vouches_for_a_release_is_made_of_a_good_one_alone(folder, account, tmp_path):
+    for good in (folder, OLD):
+        check_good(good)
+        check_signed(good)
+    check_good(folder, account)
+    assert signer(folder).startswith(f"signed by {KEY.public}. Whoever receives it compares this key")
+    assert signer(OLD).startswith("not signed")
+    with pytest.raises(NotVerified, match=r"ledger \(ledger \"clinic\" has no charge"):
+        check_good(folder, Ledger.memory("clinic", 1.0, relation="add-remove"))
+    (folder / "rows.csv").write_text("age\n41\n")
+    check_signed(folder)
+    with pytest.raises(NotVerified, match=r"other files .*rows\.csv.*`kveil verify RELEASE`"):
+        check_good(folder)
 
 
 def test_a_file_of_rows_beside_the_release_fails(folder):
@@ -142,6 +180,8 @@ def test_rows_that_hide_in_the_signature_file_fail(folder):
         (folder / SIGNATURE).write_bytes(text)
         assert failed(folder) == ["other files"]
         assert failed(folder, key=KEY.public) == ["signature", "other files"]
+        with pytest.raises(NotVerified, match="signature"):
+            check_signed(folder)
 
 
 def test_a_signature_moved_from_another_release_fails(folder, second, tmp_path):
@@ -248,9 +288,18 @@ def test_a_reclustered_release_is_another_one_until_it_is_noted(account, tmp_pat
     one = made.recluster(1)
     folder = one.save(tmp_path / "one")
     assert failed(folder, ledger=account) == ["ledger"]
+    assert "says that it was clustered again from it, which nothing here proves" in str(verify(folder, ledger=account))
     account.note(one.receipt["token"], release=one.fingerprint())
     assert failed(folder, ledger=account) == []
     assert failed(made.save(tmp_path / "two"), ledger=account) == []
+
+
+def test_a_forgery_that_says_it_was_clustered_again_fails_as_any_other(release, account, tmp_path):
+    for name, forge in (("tenth", tenth), ("moved", moved)):
+        forged = forge(release)
+        folder = replace(forged, notes=(*forged.notes, RECLUSTERED)).save(tmp_path / name)
+        assert failed(folder, ledger=account) == ["ledger"]
+    assert "clustered again" not in str(verify(moved(release).save(tmp_path / "plain"), ledger=account))
 
 
 def test_a_fingerprint_is_the_same_in_every_format_and_after_loading(release, tmp_path):

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
@@ -14,7 +15,7 @@ from kveil.kernel.grid import Box
 NAMES = ["age", "height", "weight"]
 FORMS = [
     "numpy", "fortran", "lists", "memmap", "float32", "pandas", "pandas-nullable", "polars", "pyarrow", "record-batch",
-    "csv", "npy", "npz", "parquet", "folder", "dask-array", "dask-columns", "dask-frame",
+    "csv", "csv.gz", "tsv", "feather", "files", "npy", "npz", "parquet", "folder", "dask-array", "dask-columns", "dask-frame",
 ]  # fmt: skip
 
 
@@ -63,6 +64,16 @@ def in_form(form, rows, folder, pieces=3):
     if form == "csv":
         frame.to_csv(folder / "t.csv", index=False)
         return folder / "t.csv"
+    if form in ("csv.gz", "tsv"):
+        frame.to_csv(folder / f"t.{form}", index=False, sep="\t" if form == "tsv" else ",")
+        return folder / f"t.{form}"
+    if form == "feather":
+        feather.write_feather(table, folder / "t.feather", chunksize=chunk)
+        return folder / "t.feather"
+    if form == "files":
+        for number, start in enumerate(range(0, max(1, len(rows)), chunk)):
+            frame[start : start + chunk].to_csv(folder / f"{number:03}.csv", index=False)
+        return str(folder / "???.csv")
     if form in ("npy", "memmap"):
         np.save(folder / "t.npy", rows)
         return folder / "t.npy" if form == "npy" or not len(rows) else np.load(folder / "t.npy", mmap_mode="r")

@@ -87,7 +87,7 @@ LINE = st.one_of(st.lists(CELL, min_size=2, max_size=2), st.lists(CELL, max_size
 
 
 def floats_of(some_lines):
-    columns = lines.split_cells(b"\n".join(some_lines), 2, [0, 1])
+    columns = lines.split_cells(b"\n".join(some_lines), lines.Shape(2), [0, 1])
     return np.stack([cells.from_text(column) for column in columns], axis=1)
 
 
@@ -101,8 +101,8 @@ def test_every_line_is_read_as_if_it_stood_alone(some_lines):
 @settings(max_examples=150, deadline=None)
 @given(st.lists(LINE.filter(lambda line: b'"' not in line), max_size=8))
 def test_the_fast_and_the_slow_way_give_the_same_cells(some_lines):
-    fast = lines.split_cells(b"\n".join(some_lines), 2, [1, 0])
-    slow = lines._mixed_cells([*some_lines, b'"7",8'], 2, [1, 0])
+    fast = lines.split_cells(b"\n".join(some_lines), lines.Shape(2), [1, 0])
+    slow = lines._mixed_cells([*some_lines, b'"7",8'], lines.Shape(2), [1, 0])
     by_hand = [line.split(b",") for line in some_lines if line and line.count(b",") == 1]
     for place, quick, careful in zip([1, 0], fast, slow, strict=True):
         assert as_bytes(quick) == [row[place] for row in by_hand]
@@ -134,7 +134,11 @@ def test_where_the_file_is_cut_does_not_matter(tmp_path_factory, some_lines, end
     ranges = [(start, min(start + step, layout.size)) for start in range(layout.begin, layout.size, step)]
     pieces = [as_bytes(text._columns(layout, part, ["b"])[0]) for part in ranges]
     whole = as_bytes(text._columns(layout, (layout.begin, layout.size), ["b"])[0])
-    assert [cell for piece in pieces for cell in piece] == whole == as_bytes(lines.split_cells(b"\n".join(some_lines), 2, [1])[0])
+    assert (
+        [cell for piece in pieces for cell in piece]
+        == whole
+        == as_bytes(lines.split_cells(b"\n".join(some_lines), lines.Shape(2), [1])[0])
+    )
 
 
 def test_lines_beyond_the_limit_are_left_out_wherever_they_stand(tmp_path, monkeypatch):

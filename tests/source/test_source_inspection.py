@@ -22,3 +22,4 @@ def test_it_tells_rows_ranges_and_broken_cells_and_says_that_it_is_not_private(t
 def test_sparse_and_empty_tables_can_be_looked_at():
     assert kveil.inspect(csr_array(np.eye(3))).greatest.tolist() == [1.0, 1.0, 1.0]
     assert kveil.inspect(np.empty((0, 2))).n_rows == 0
+    assert str(kveil.inspect(np.empty((0, 1)))).split()[-3:] == ["none", "none", "0"]

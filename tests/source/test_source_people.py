@@ -216,7 +216,7 @@ def test_arrow_dictionaries_and_wide_integers_are_refused_unless_their_values_ar
     for values in ([1.5, 2.0], [True, False]):
         with pytest.raises(SourceError, match="integers or strings"):
             read(pa.table({"x": [1.0, 2.0], "id": pa.array(values).dictionary_encode()}), person="id")
-    for kind in (pl.Int128, pl.UInt128):
+    for kind in (getattr(pl, name) for name in ("Int128", "UInt128") if hasattr(pl, name)):  # older polars has neither
         wide = pl.DataFrame({"x": [1.0, 2.0], "id": pl.Series([2**100, 1], dtype=kind)})
         with pytest.raises(SourceError, match="integers or strings"):
             read(wide, person="id")

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from kveil.kernel.grid import Ball, Box
 from kveil.source import read
+from kveil.source.base import merge
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -72,6 +73,18 @@ def test_results_are_merged_by_the_function_asked_for(form, combine, form_of, ta
     assert whole[0].dtype == np.int64
     if combine is np.maximum:
         assert whole[0].tolist() == grid.encode(rows).max(axis=0).tolist()
+
+
+def test_sums_grow_in_place_and_leave_the_answers_of_blocks_as_they_were():
+    """A question may hand out an array that it keeps; what is narrow must not overflow on the way."""
+    answers = [(np.array([200, 1], dtype=np.uint8), np.array(7, dtype=np.uint64), np.array([5])) for _ in range(3)]
+    total = merge(None, answers[0], np.add)
+    assert not any(np.shares_memory(*pair) for pair in zip(total, answers[0], strict=True)), "also where no type changes"
+    again = merge(merge(total, answers[1], np.add), answers[2], np.add)
+    assert again[0] is total[0]
+    assert [part.tolist() for part in again] == [[600, 3], 21, [15]]
+    assert [part.dtype for part in again] == [np.int64] * 3
+    assert [[part.tolist() for part in answer] for answer in answers] == [[[200, 1], 7, [5]]] * 3
 
 
 def test_a_table_without_rows_has_a_summary_of_the_same_shape(form, form_of, summary):

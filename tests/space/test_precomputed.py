@@ -94,6 +94,19 @@ def test_what_is_no_matrix_of_distances_is_refused(matrix, said):
         Precomputed(matrix)
 
 
+@pytest.mark.parametrize("pair", [(0, 599), (299, 300), (255, 256), (10, 20)])
+def test_one_wrong_distance_of_many_is_found_in_either_half(pair):
+    """Squares of the matrix are looked at one after another: none is left out."""
+    matrix = np.abs(np.subtract.outer(np.arange(600), np.arange(600)))
+    halves = Precomputed(matrix / 2)
+    assert (halves.matrix * halves.step == matrix / 2).all()
+    for wrong in (pair, pair[::-1]):
+        broken = matrix.copy()
+        broken[wrong] += 1
+        with pytest.raises(InvalidValue, match="not symmetric"):
+            Precomputed(broken)
+
+
 def test_an_infinity_on_one_side_only_is_not_symmetric():
     with pytest.raises(InvalidValue, match="not symmetric"):
         Precomputed([[0.0, np.inf], [1.0, 0.0]], truncate=3)

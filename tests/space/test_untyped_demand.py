@@ -24,6 +24,21 @@ def test_rows_of_coordinates_are_read_one_by_one():
         assert corners.locate([*rows, odd])[:-1].tolist() == corners.locate(rows).tolist() == [0, 3]
 
 
+@pytest.mark.parametrize(
+    "odd", [*ODD, [1], [1, 2, 3], np.array(0.5), np.ones(2), "ab", []], ids=lambda value: type(value).__name__
+)
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_wherever_a_row_is_it_changes_no_other(odd, place):
+    """The first one, too: a list has no type, so nothing says of all rows whether they are positions."""
+    corners = [[0.0, 0.0], [0.0, 8.0], [8.0, 8.0], [8.0, 0.0]]
+    road = Graph.from_edges([[0, 1], [1, 2], [2, 3]], xy=corners)
+    rows = [[0, 7], [7.0, 9]]
+    for read_rows in (road.locate, road.snap, Euclidean(corners).locate):
+        found = read_rows([*rows[:place], odd, *rows[place:]]).tolist()
+        assert found[:place] + found[place + 1 :] == read_rows(rows).tolist() == [1, 2]
+        assert found[place] == read_rows([odd])[0]
+
+
 def test_names_beside_numbers_stay_names(tmp_path):
     file = tmp_path / "edges.txt"
     file.write_text("10 20\n20 30\n")

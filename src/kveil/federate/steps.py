@@ -20,7 +20,7 @@ from kveil.methods.steps import N_PLAIN, balanced_radius, binned, step
 from kveil.questions.cells import Lengths
 from kveil.questions.frame import whole_steps
 from kveil.solve.placed import Placed
-from kveil.solve.radius import MIDMOST, quantile
+from kveil.solve.radius import MIDMOST, kept_part, quantile
 from kveil.solve.shrink import within
 from kveil.space.euclidean import Centers
 
@@ -88,18 +88,20 @@ class Steps(ABC):
 
     def _step(self, before: Placed, of_spread: Round, of_stats: Round, *, is_plain: bool) -> Placed:
         """A relative step, as a curator takes it; the radius is all of the domain without noise."""
-        frame, radius = self.layout.frame, 2.0 * self.reach
+        frame, radius, kept = self.layout.frame, 2.0 * self.reach, 1.0
         if self.law is not None:
-            radius = self._radius(self.law, before, of_spread.budget, split(of_stats)[1])
-        return step(self.desk, frame, before, radius, *split(of_stats), least=STANDS_OUT, is_plain=is_plain)[0]
+            radius, kept = self._radius(self.law, before, of_spread.budget, split(of_stats)[1])
+        return step(self.desk, frame, before, radius, *split(of_stats), least=STANDS_OUT, is_plain=is_plain, kept=kept)[0]
 
-    def _radius(self, law: Law, before: Placed, of_spread: Fraction, of_sums: Fraction) -> float:
-        """The clip radius of a step, in steps of the grid, from the distances that its first round asks for."""
+    def _radius(self, law: Law, before: Placed, of_spread: Fraction, of_sums: Fraction) -> tuple[float, float]:
+        """The clip radius of a step, in steps of the grid, from the distances that its first round asks for; and what it leaves
+        of the length of rows, with more than 3 columns."""
         codes = Centers(whole_steps(before.centers, self.reach).astype(np.float64), None)
         (shown,) = self.desk.ask(Lengths.binned(self.layout.frame, self.reach, codes), of_spread)
         bins = binned(shown, self.reach, is_pure=law.kind == "pure")
         if self.is_low:
-            return min(float(self.reach), max(1.0, quantile(bins, MIDMOST) or self.reach))
+            return min(float(self.reach), max(1.0, quantile(bins, MIDMOST) or self.reach)), 1.0
         several = shown.noise / law.deviation(COUNT, of_spread)  # parties, each of which adds noise: the square root of how many
         noise = several * sqrt(law.spread(codes.codes.shape[1], 1, of_sums))
-        return float(balanced_radius(bins, noise, self.k, self.reach, self.reach))
+        radius = float(balanced_radius(bins, noise, self.k, self.reach, self.reach))
+        return radius, kept_part(bins, radius)

@@ -17,13 +17,22 @@ from kveil.release.answers import domain_of, rows_of
 class CandidateSet:
     """Places that many rows are near to. All of it may be shared, as far as its guarantee goes.
 
-    points: (c, p) in the units of the data. Without `axes` they are places of the domain; with `axes` they are places of the
+    Attributes
+    ----------
+    points : array-like
+        (c, p) in the units of the data. Without `axes` they are places of the domain; with `axes` they are places of the
         projection, as far from the image of `center` as rows are, on average, from `center`.
-    axes: (d, p) public directions that rows were projected to, or None where p = d.
-    center, radius: (d,) of the domain, and how far a projected row may be out: longer ones are clipped.
-    features: names of the columns, if they have any.
-    guarantee, receipt, parameters: as those of a `Release`.
+    axes : array or None
+        (d, p) public directions that rows were projected to, or None where p = d.
+    center, radius : array-like, float
+        (d,) of the domain, and how far a projected row may be out: longer ones are clipped.
+    features : tuple[str, ...] or None
+        Names of the columns, if they have any.
+    guarantee, receipt, parameters : Guarantee, Receipt or dict, dict
+        As those of a `Release`.
 
+    Notes
+    -----
     `project` answers whoever holds rows. Its answer is a function of those rows and not private.
     """
 

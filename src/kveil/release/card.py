@@ -13,6 +13,7 @@ import numpy as np
 from kveil._version import __version__
 from kveil.errors import InvalidValue
 from kveil.kernel.grid import Box
+from kveil.release.numbers import with_error
 from kveil.release.odds import in_words
 from kveil.release.table import column_names
 from kveil.release.words import code, escaped, printable
@@ -154,7 +155,7 @@ def _bounds(release: Release) -> str:
 def _table(release: Release) -> str:
     names = list(column_names(release))
     weight = names.pop() if release.weights is not None else None
-    of_levels = _blocks(release)
+    of_levels = categories_of(release)
     names = [name for place, name in enumerate(names) if not any(place in block.places for block in of_levels)]
     shown = names[:MOST_COLUMNS]
     rows = _numbers(release.centers, of_levels)[:MOST_ROWS, : len(shown)]
@@ -168,7 +169,7 @@ def _table(release: Release) -> str:
         own += [] if release.names is None else [escaped(printable(release.names[place], 40))]
         told = [f"{value:.6g}" if release.n_features else str(value) for value in row]
         if errors is not None:
-            told = [f"{value} ± {error:.2g}" for value, error in zip(told, errors[place], strict=False)]
+            told = [with_error(value, error) for value, error in zip(row.tolist(), errors[place].tolist(), strict=False)]
         levels = [_largest(block, release.centers[place]) for block in of_levels]
         lines.append(_cells([str(place), *told, *levels, *own]))
     more = [
@@ -179,7 +180,7 @@ def _table(release: Release) -> str:
     return "\n".join(lines) + ("\n\n" + ", ".join(more) + ": see the table beside this card." if more else "")
 
 
-class _Block(NamedTuple):
+class Block(NamedTuple):
     """The columns of a category: their places, names of levels, and what the column of a row's level holds."""
 
     column: str
@@ -188,12 +189,12 @@ class _Block(NamedTuple):
     high: float
 
 
-def _blocks(release: Release) -> list[_Block]:
+def categories_of(release: Release) -> list[Block]:
     """Categories, as the parameters tell them; none if they do not fit the centres."""
     try:
         high, told = release.domain().half * 2, release.parameters.get("categories", ())
         found = [
-            _Block(str(one["column"]), [str(level) for level in one["levels"]],
+            Block(str(one["column"]), [str(level) for level in one["levels"]],
                    range(one["first"], one["first"] + len(one["levels"])), float(high[one["first"]]))
             for one in told
         ]  # fmt: skip
@@ -202,12 +203,12 @@ def _blocks(release: Release) -> list[_Block]:
     return found if all(block.places.stop <= release.centers.shape[1] for block in found) else []
 
 
-def _numbers(table: Any, blocks: list[_Block]) -> Any:
+def _numbers(table: Any, blocks: list[Block]) -> Any:
     """A table of centres without columns of levels."""
     return np.delete(table.reshape(len(table), -1), [place for block in blocks for place in block.places], axis=1)
 
 
-def _largest(block: _Block, center: Any) -> str:
+def _largest(block: Block, center: Any) -> str:
     """The three largest levels of a category in one centre, with their shares."""
     shares = np.clip(center[block.places.start : block.places.stop] / block.high, 0.0, 1.0)
     first = np.argsort(-shares, kind="stable")[:MOST_LEVELS]

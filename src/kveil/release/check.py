@@ -11,13 +11,18 @@ import os
 import re
 from fractions import Fraction
 from os import PathLike
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 from kveil.errors import KveilError, ReleaseError
 from kveil.kernel.loss import Charge, floor_delta, floor_epsilon, zcdp_epsilon, zcdp_rho
-from kveil.release.folder import files_of, load
+from kveil.release.folder import DOCUMENT, LARGEST_JSON, files_of, load, signature_of
+from kveil.release.place import read_file
 from kveil.release.release import Release
+from kveil.release.signature import SIGNATURE
+from kveil.release.words import printable
 
+State = Literal["ok", "failed", "open"]
 LEAST = 0.99  # of a budget: what a fit spends of it, up to rounding
 ROUNDED = 1e-5  # relative; draws in notes, as older versions wrote them, have six digits
 OLD_DRAW = re.compile(
@@ -25,15 +30,35 @@ OLD_DRAW = re.compile(
 )
 
 
+class Check(NamedTuple):
+    """One check: "ok", "failed", or "open" if nothing was there to be checked."""
+
+    name: str
+    state: State
+    says: str
+
+    def __str__(self) -> str:
+        line = f"{self.state:<7} {self.name:<11} {self.says}"
+        return printable(line, len(line))  # a name that it quotes must not steer a terminal, or add a line
+
+
 def check_release(path: str | PathLike[str]) -> Release:
-    """The release at `path`, if it has a valid guarantee, agrees with itself, and is alone in its folder."""
+    """The release at `path`, if it has a valid guarantee, agrees with itself and its signature, and is alone."""
     release = load(path)
     if release.guarantee.route == "none" or not release.guarantee.valid:
         raise ReleaseError("this release has no valid guarantee. Do not let it leave the house.")
-    found = [*disagreements(release), *strangers(path)]
+    found = [*disagreements(release), *false_signature(path), *strangers(path)]
     if found:
         raise ReleaseError(f"{'; '.join(found)}. Do not rely on this release. Take a fresh copy from whoever made it.")
     return release
+
+
+def false_signature(path: str | PathLike[str]) -> list[str]:
+    """That there is a signature, and that it does not sign this release. Nothing if it is not signed."""
+    found = signature_of(path)
+    holds = found is not None and found.holds_for(read_file(Path(path) / DOCUMENT, LARGEST_JSON))
+    is_there = os.path.lexists(Path(path) / SIGNATURE)
+    return [f"{SIGNATURE} is not a signature of this release"] if is_there and not holds else []
 
 
 def strangers(path: str | PathLike[str]) -> list[str]:

@@ -53,6 +53,7 @@ def write_document(release: Release, table_file: str, table: bytes, card: bytes,
         },
         "errors": None if release.errors is None else release.errors.tolist(),
         "names": None if release.names is None else list(release.names),
+        **({} if release.places is None else {"places": release.places.tolist()}),
         "card": {"file": CARD, "sha256": digest(card)},
         "synopsis": None if synopsis is None else {"file": SYNOPSIS, "sha256": digest(synopsis)},
         "guarantee": json.loads(release.guarantee.to_json()),
@@ -70,7 +71,7 @@ def fingerprint(release: Release) -> str:
         "guarantee": json.loads(release.guarantee.to_json()),
         "synopsis": None if release.synopsis is None else synopsis_digest(release.synopsis),
     }  # fmt: skip
-    tables = (release.centers, release.weights, release.errors)
+    tables = (release.centers, release.weights, release.errors, *(() if release.places is None else (release.places,)))
     return digest(RELEASE.write(said), *(part for table in tables for part in ((b"",) if table is None else of_array(table))))
 
 
@@ -135,7 +136,7 @@ def _check_files(document: dict[str, Any]) -> None:
 
 
 def _check_later_keys(document: dict[str, Any]) -> None:
-    """Errors, names, the synopsis and statements came later than the schema, so a release may have none."""
+    """Errors, names, places, the synopsis and statements came later than the schema, so a release may have none."""
     for key in ("purpose", "data_name"):
         if type(document.setdefault(key, "")) is not str:
             raise damaged(f'"{key}" is no text')
@@ -143,9 +144,16 @@ def _check_later_keys(document: dict[str, Any]) -> None:
         given = document.setdefault(key, None)
         if given is not None and not (isinstance(given, list) and all(type(entry) is kind for entry in given)):
             raise damaged(f'"{key}" is not a list of {what}')
+    places = document.setdefault("places", None)
+    if places is not None and not (isinstance(places, list) and all(_is_row(row) for row in places)):
+        raise damaged('"places" is not a table of numbers')
     synopsis = document.setdefault("synopsis", None)
     if synopsis is not None and not (isinstance(synopsis, dict) and synopsis.get("file") == SYNOPSIS):
         raise damaged('"synopsis" does not name the file of a synopsis')
+
+
+def _is_row(row: Any) -> bool:
+    return isinstance(row, list) and all(type(number) is float for number in row)
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

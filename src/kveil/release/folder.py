@@ -35,6 +35,7 @@ SAID = (
     "notes",
     "errors",
     "names",
+    "places",
     "purpose",
     "data_name",
     "created",
@@ -59,9 +60,24 @@ def save(
 def load(path: str | PathLike[str]) -> Release:
     """The release saved at `path`, after checking every file of it. Executes nothing that it reads.
 
-    Raises `ReleaseError` if anything was changed since it was saved, or if a newer kveil wrote it. The checks find damage;
-    they are no signature, so they do not tell who made the release.
+    Parameters
+    ----------
+    path : path
+        The folder that `Release.save` or `kveil fit -o` wrote.
 
+    Returns
+    -------
+    Release
+        The same as was saved.
+
+    Raises
+    ------
+    ReleaseError
+        If anything was changed since it was saved, or if a newer kveil wrote it. The checks find damage; they are no
+        signature, so they do not tell who made the release.
+
+    Examples
+    --------
     >>> import tempfile
     >>> from kveil.kernel.loss import PrivacyUnit, no_guarantee
     >>> release = Release(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import cos, radians
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +14,7 @@ import numpy as np
 from kveil import _pictures
 from kveil.arrays import Floats
 from kveil.errors import InvalidValue
+from kveil.release.answers import scaling_of
 from kveil.release.words import printable
 
 if TYPE_CHECKING:
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
 GLYPHS = ".oO@"  # plain ASCII, because a terminal may know no other characters
 PLAIN = "o"
+FLATTEST, TALLEST = 0.4, 2.0  # height of a map over its width; beyond, one axis would be a strip
 
 
 def text_picture(release: Release, width: int = 64, height: int = 20) -> str:
@@ -42,7 +46,7 @@ def save_picture(release: Release, path: str | PathLike[str]) -> Path:
 
     One or two features: the centres at their place, larger with more weight. More: a heat map of centres and features.
     """
-    if release.n_features is None:
+    if release.n_features is None and release.places is None:
         raise InvalidValue("the centres of this release are indices of a universe and have no coordinates that could be drawn.")
     return _pictures.save("kveil.release.figure", release, Path(path))
 
@@ -120,35 +124,116 @@ def _end(value: float) -> str:
 
 @dataclass(frozen=True)
 class Scene:
-    """Centres (k, d), the ends (d,) of the axes, names (d,), and sizes (k,) in [0, 1] if weights were released."""
+    """Centres (k, d), the ends (d,) of the axes, names (d,), and sizes (k,) in [0, 1] if weights were released.
+
+    errors: (k, d) the standard error of every number, if known. ends: what the ends of the axes are. aspect: how long a unit of
+    the second axis is beside one of the first, if they can be compared. is_whole: whether these are all columns of the release.
+    is_map: whether the axes are places, whose directions must not be stretched.
+    """
 
     centers: Floats
     low: Floats
     high: Floats
     names: tuple[str, ...]
     sizes: Floats | None
-    ends: str  # what the ends of the axes are
+    ends: str
+    errors: Floats | None = None
+    aspect: float | None = None
+    is_whole: bool = True
+    is_map: bool = False
+
+    @property
+    def is_public(self) -> bool:
+        """Whether the ends are bounds that were known before."""
+        return self.ends == "public bounds"
 
     def positions(self) -> Floats:
         """Where centres lie between the ends: 0 is low, 1 is high."""
         return np.clip((self.centers / 2 - self.low / 2) / (self.high / 2 - self.low / 2), 0.0, 1.0)
 
 
-def scene(release: Release) -> Scene:
-    """The scene of a release whose centres have coordinates."""
+def scene(release: Release, columns: Sequence[str | int] | None = None) -> Scene:
+    """The scene of a release whose centres have coordinates; of some columns of it, if they are named."""
+    if release.n_features is None:
+        return _of_places(release)
     low, high, ends = _ends(release)
     names = release.features or tuple(f"x{place}" for place in range(release.centers.shape[1]))
-    return Scene(release.centers, low, high, names, relative_sizes(release.weights), ends)
+    errors, sizes = release.verdict().column_errors, relative_sizes(release.weights)
+    centers, is_whole = release.centers, True
+    if columns is not None:
+        chosen = _chosen(columns, names)
+        names, low, high = tuple(names[place] for place in chosen), low[chosen], high[chosen]
+        errors = None if errors is None else errors[:, chosen]
+        centers, is_whole = centers[:, chosen], False
+    aspect, is_map = _aspect(release, names, low, high), _are_degrees(names)
+    return Scene(centers, low, high, names, sizes, ends, errors, aspect, is_whole, is_map)
+
+
+def _of_places(release: Release) -> Scene:
+    """Points of a universe that have coordinates."""
+    if release.places is None:
+        raise InvalidValue(
+            "the centres of this release are indices of a universe and have no coordinates that could be drawn. If the universe "
+            "has some, pass it: release.plot(universe=...)."
+        )
+    low, high = _margins(release.places)
+    in_degrees = is_geographic(release)
+    usual = ("longitude", "latitude") if in_degrees else ("x", "y")
+    d = release.places.shape[1]
+    names = usual[:d] if d <= 2 else tuple(f"x{place}" for place in range(d))
+    aspect = degrees_aspect(float(low[1] / 2 + high[1] / 2)) if in_degrees else 1.0
+    return Scene(
+        release.places, low, high, names, relative_sizes(release.weights), "range of the centres", None, aspect, is_map=True
+    )
+
+
+def is_geographic(release: Release) -> bool:
+    """Whether the coordinates of a universe were given as longitude and latitude."""
+    told = release.parameters.get("universe")
+    return isinstance(told, dict) and told.get("coordinates") == "degrees"
+
+
+def _chosen(columns: Sequence[str | int], names: tuple[str, ...]) -> list[int]:
+    if isinstance(columns, str) or not 1 <= len(columns) <= 2:
+        raise InvalidValue('columns must name one or two columns of the release, such as columns=("age", "pay").')
+    found = [names.index(one) if one in names else one for one in columns]
+    if not all(isinstance(one, int) and 0 <= one < len(names) for one in found) or len(set(found)) < len(found):
+        raise InvalidValue(f"columns must be different columns of the release, by name or number: {', '.join(names[:20])}.")
+    return [int(one) for one in found]
+
+
+def _aspect(release: Release, names: tuple[str, ...], low: Floats, high: Floats) -> float | None:
+    """Degrees by their names; equal where distances are in the units of the data, unless one axis would vanish."""
+    if len(names) != 2:
+        return None
+    if _are_degrees(names):
+        return degrees_aspect(float(low[1] / 2 + high[1] / 2))
+    ratio = float((high[1] / 2 - low[1] / 2) / (high[0] / 2 - low[0] / 2))
+    return 1.0 if scaling_of(release.parameters) is None and FLATTEST <= ratio <= TALLEST else None
+
+
+def _are_degrees(names: tuple[str, ...]) -> bool:
+    """Whether these are longitude and latitude, by what they are called."""
+    return len(names) == 2 and names[0].lower().startswith(("lon", "lng")) and names[1].lower().startswith("lat")
+
+
+def degrees_aspect(latitude: float) -> float:
+    """How much longer a degree of latitude is than one of longitude."""
+    return 1 / max(cos(radians(min(abs(latitude), 85.0))), 1e-3)
 
 
 def _ends(release: Release) -> tuple[Floats, Floats, str]:
     try:
         domain = release.domain()
     except InvalidValue:  # made without bounds: the centres themselves are all there is to go by
-        least, most = release.centers.min(axis=0), release.centers.max(axis=0)
-        margin = np.where(most > least, 0.0, np.maximum(np.abs(most), 1.0))
-        return least - margin, most + margin, "range of the centres"
+        return *_margins(release.centers), "range of the centres"
     return domain.center - domain.half, domain.center + domain.half, "public bounds"
+
+
+def _margins(points: Floats) -> tuple[Floats, Floats]:
+    least, most = points.min(axis=0), points.max(axis=0)
+    margin = np.where(most > least, 0.0, np.maximum(np.abs(most), 1.0))
+    return least - margin, most + margin
 
 
 def relative_sizes(weights: Floats | None) -> Floats | None:

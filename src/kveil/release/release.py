@@ -24,6 +24,8 @@ from kveil.release.verdict import Verdict, judged
 from kveil.solve.synopsis import Synopsis, UniverseSynopsis, is_finite
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from kveil.release.curve import CostCurve
     from kveil.signing import SigningKey
 
@@ -36,23 +38,42 @@ def _today() -> str:
 class Release:
     """What a fit lets out. All of it may be shared, as far as its guarantee goes.
 
-    centers: (k, d) float64 in the units of the data; or (k,) int64, points of a public universe such as a graph.
-    weights: (k,) noisy shares of the clusters, if they were released.
-    errors: (k,) the standard error of each centre, if known: the root mean squared length of the noise in it, in the units of
+    Attributes
+    ----------
+    centers : array
+        (k, d) float64 in the units of the data; or (k,) int64, points of a public universe such as a graph.
+    weights : array or None
+        (k,) noisy shares of the clusters, if they were released.
+    errors : array or None
+        (k,) the standard error of each centre, if known: the root mean squared length of the noise in it, in the units of
         the data, from released values alone.
-    names: k names of the centres, if they are points of a public universe whose points have names.
-    features: names of the columns, if they have any.
-    guarantee: what is promised, to whom, and how it was added up.
-    receipt: {token, ledger, charges, secure}: the reservation that paid for it, on which ledger, by how many draws, and
+    names : tuple[str, ...] or None
+        k names of the centres, if they are points of a public universe whose points have names.
+    places : array or None
+        (k, c) public coordinates of the centres, if they are points of a public universe whose points have some.
+    features : tuple[str, ...] or None
+        Names of the columns, if they have any.
+    guarantee : Guarantee
+        What is promised, to whom, and how it was added up.
+    receipt : Receipt or dict
+        {token, ledger, charges, secure}: the reservation that paid for it, on which ledger, by how many draws, and
         whether the noise came from the operating system.
-    kind, method, parameters, notes: how it was made, from public facts alone.
-    synopsis: what else the fit released (cells, distances, steps), for questions that come later; None if it kept nothing.
-    purpose, data_name: what it is for and what the data is called, as the operator states it (`Ledger.stating`); "" if nobody
-        did. For a fit without a ledger: dataclasses.replace(release, purpose=..., data_name=...).
-    created: the day it was made.
+    kind, method, parameters, notes : str, Mapping[str, Any], dict, tuple[str, ...]
+        How it was made, from public facts alone.
+    synopsis : Synopsis or UniverseSynopsis or None
+        What else the fit released (cells, distances, steps), for questions that come later; None if it kept nothing.
+    purpose, data_name : str
+        What it is for and what the data is called, as the operator states it (`Ledger.stating`); "" if nobody did. For a
+        fit without a ledger: dataclasses.replace(release, purpose=..., data_name=...).
+    created : str
+        The day it was made.
 
+    Notes
+    -----
     `predict` and `transform` answer whoever holds rows. Their answers are functions of those rows and not private.
 
+    Examples
+    --------
     >>> from kveil.kernel.loss import PrivacyUnit, no_guarantee
     >>> release = Release(
     ...     centers=[[0.0], [1.0]], weights=None, features=("age",), kind="PrivateKMeans",
@@ -77,6 +98,7 @@ class Release:
     notes: tuple[str, ...] = ()
     errors: NDArray[np.float64] | None = None
     names: tuple[str, ...] | None = None
+    places: NDArray[np.float64] | None = None
     synopsis: Synopsis | UniverseSynopsis | None = None
     purpose: str = ""
     data_name: str = ""
@@ -89,6 +111,7 @@ class Release:
         keep(self, "errors", None if self.errors is None else _numbers("errors", self.errors, len(self.centers)))
         keep(self, "features", None if self.features is None else _names(self.features, self.n_features))
         keep(self, "names", None if self.names is None else _called(self.names, self.centers))
+        keep(self, "places", None if self.places is None else _places(self.places, self.centers))
         keep(self, "receipt", _fields("receipt", self.receipt, RECEIPT))
         keep(self, "method", _fields("method", self.method, METHOD))
         keep(self, "parameters", plain(self.parameters))
@@ -213,6 +236,44 @@ class Release:
 
         return density(self, bins)
 
+    def plot(self, path: str | PathLike[str] | None = None, **options: Any) -> Figure:
+        """A picture of the release, from the release alone, as a matplotlib Figure; also saved, if a path (.svg, .png) is given.
+
+        One or two columns: the centres at their place, discs by weight, ellipses that hold the noise in each, over a heat map of
+        the noisy counts. More columns: every number, coloured by how far it lies from the weighted mean of all centres. Points
+        of a universe with coordinates: a map. It carries the promise and may leave the house as far as the release may.
+
+        theme: "light", "dark", or "auto" for an SVG that follows the page, or the reader's system.
+        level: the probability that an ellipse holds the noise in a centre; default 0.95.
+        columns: one or two columns, by name or number, to draw a map of them where there are more.
+        universe: the Graph of the fit, to draw its edges, too.
+
+        Needs matplotlib: pip install "kveil[report]".
+        """
+        from kveil.release.plot import plot
+
+        return plot(self, path, **options)
+
+    def to_geojson(self, longitude: str | int | None = None, latitude: str | int | None = None) -> dict[str, Any]:
+        """The centres as a GeoJSON FeatureCollection of points, with weights and errors as properties; `json.dumps` writes it.
+
+        longitude, latitude: the columns that hold degrees. By default columns called lon..., lng... and lat..., or the two there
+            are, the longitude first; or the coordinates of the universe, if it was made with degrees=True.
+        """
+        from kveil.release.geojson import to_geojson
+
+        return to_geojson(self, longitude, latitude)
+
+    def report(self, path: str | PathLike[str] | None = None, *, ledger: Any = None) -> str:
+        """One HTML page that needs no other file and no network: promise, verdict, centres, pictures, budget and card.
+
+        For whoever signs the release off. Drawn from the release alone. path: a file to write it to, too.
+        ledger: a Ledger, or the path of one, whose state is shown with it.
+        """
+        from kveil.release.report import report
+
+        return report(self, path, ledger=ledger)
+
     def card(self) -> str:
         """The release as a page of Markdown: what it means for a person, what not to do with it, numbers, how it was made."""
         return card(self)
@@ -227,6 +288,41 @@ class Release:
         Not in it: `purpose`, `data_name` and `created`, which are statements.
         """
         return fingerprint(self)
+
+    def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] | None = None) -> Any:
+        """The centres as a data frame, one row per centre: the columns of the data, then `weight` and `error`, if they were
+        released. Centres that are points of a universe have a column `index`, and `name` if points have names.
+
+        backend: pandas, polars or pyarrow. Default: a pandas frame if pandas is installed, else a pyarrow table.
+
+        >>> from kveil import PrivateKMeans
+        >>> model = PrivateKMeans(n_clusters=2, bounds=(0, 9), random_state=0).fit([[1.0], [8.0]] * 500)
+        >>> model.release_.to_frame("pyarrow").column_names
+        ['x0', 'weight', 'error']
+        """
+        from kveil.release.frame import to_frame
+
+        return to_frame(self, backend)
+
+    def to_sklearn(self, *, clip: bool = False) -> Any:
+        """The centres as a fitted `sklearn.cluster.KMeans`, for whatever takes one, such as ONNX and MLflow.
+
+        Its `predict` gives the labels of this release for rows inside the bounds, but where two centres are equally far to the
+        precision of the grid. Outside the bounds they may differ: pass clip=True there. It has no `labels_` and no `inertia_`:
+        these would be functions of rows. Nothing private is in it.
+
+        clip: make a `Pipeline` that first clips rows to the bounds and measures as the fit did. It agrees for all finite rows but
+            those as near to two centres. It is needed with scaling="bounds" or "private", and with metric="cosine". A ball has
+            no such pipeline.
+        """
+        from kveil.release.as_sklearn import to_sklearn
+
+        return to_sklearn(self, clip)
+
+    def _repr_html_(self) -> str:
+        from kveil.release.shown import release_html
+
+        return release_html(self)
 
     def _rows(self, X: Any) -> Any:
         assert self.n_features is not None
@@ -299,6 +395,23 @@ def _called(given: Any, centers: NDArray[Any]) -> tuple[str, ...]:
             "the names of a release must be text, one a centre that is a point of a universe. Pass None otherwise."
         )
     return names
+
+
+def _places(given: Any, centers: NDArray[Any]) -> NDArray[np.float64]:
+    places = np.array(given, dtype=np.float64)
+    if (
+        centers.ndim != 1
+        or places.ndim != 2
+        or len(places) != len(centers)
+        or not places.shape[1]
+        or not np.isfinite(places).all()
+    ):
+        raise ReleaseError(
+            "the places of a release must be finite coordinates, one row per centre that is a point of a universe. Pass None "
+            "otherwise."
+        )
+    places.setflags(write=False)
+    return places
 
 
 def _check_synopsis(given: Any, n_features: int | None) -> None:

@@ -10,6 +10,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from kveil.arrays import npz
 from kveil.canonical import digest
 from kveil.release.place import attempt, damaged
 from kveil.solve.denoise import Branch
@@ -25,10 +26,9 @@ MOST_ENTRIES = 2000  # a step has 10, and no fit has more than a hundred steps
 
 def write_synopsis(synopsis: Synopsis | UniverseSynopsis) -> bytes:
     """The file that holds `synopsis`; the same bytes for the same numbers."""
-    sink, arrays = io.BytesIO(), dict[str, NDArray[Any]]()
+    arrays = dict[str, NDArray[Any]]()
     _flatten(synopsis, "", arrays)
-    np.savez(sink, allow_pickle=False, **arrays)
-    return sink.getvalue()
+    return npz(arrays)
 
 
 def synopsis_digest(synopsis: Synopsis | UniverseSynopsis) -> str:

@@ -213,11 +213,11 @@ def _judged_median(noise: _Noise, step: Step | None) -> tuple[Word, tuple[str, .
 
 
 def _by_errors_alone(apart: float, cure: str) -> tuple[Word, tuple[str, ...]]:
-    """Where no distance of rows was released: never "good"."""
+    """Where no distances of rows are kept, whether or not the fit asked for some on its way: never "good"."""
     near = f"A quarter of the centres lie within {apart:.2g} standard errors of another one."
     if apart < 1:
         return "noise", (f"{near} {cure}",)
-    untold = "No distance of rows was released with it, so nothing tells whether it is better than that."
+    untold = "The release keeps no distances of rows, so nothing tells whether it is better than that."
     return "rough", (untold,) if apart >= TOLD else (near, untold)
 
 

@@ -5,42 +5,40 @@ Files, signature, guarantee, parameters, draws, card, other files in the folder,
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
-from kveil.errors import KveilError
-from kveil.kernel.ledger import Amount, Entry, Ledger
-from kveil.kernel.loss import Guarantee
-from kveil.release.check import against_draws, against_parameters, against_receipt, strangers
+from kveil.errors import InvalidValue, KveilError, NotVerified
+from kveil.kernel.ledger import Ledger
+from kveil.release.check import Check, against_draws, against_parameters, against_receipt, false_signature, strangers
 from kveil.release.document import CARD
 from kveil.release.folder import DOCUMENT, LARGEST_JSON, load, signature_of
 from kveil.release.odds import SOMEBODY, in_words
+from kveil.release.paid import against_ledger
 from kveil.release.place import read_file
 from kveil.release.release import Release
-from kveil.release.signature import SIGNATURE
 from kveil.release.words import escaped
 from kveil.signing import public_key
 
-State = Literal["ok", "failed", "open"]
-SUMS = 1e-9  # relative: amounts of a ledger are whole units, rounded up
-
-
-class Check(NamedTuple):
-    """One check: "ok", "failed", or "open" if nothing was there to be checked."""
-
-    name: str
-    state: State
-    says: str
-
-    def __str__(self) -> str:
-        return f"{self.state:<7} {self.name:<11} {self.says}"
+TOLD = "Do not rely on it; `kveil verify RELEASE` shows every check."
+COMPARE = "Whoever receives it compares this key with the one that they were given by another way."
 
 
 class Verified(NamedTuple):
-    """Every check of one release, in order."""
+    """Every check of one release, in order. `print` shows one line per check, and one about those that are open.
+
+    Attributes
+    ----------
+    checks : tuple of Check
+        Each has a `name`, a `state` ("ok", "open" or "failed") and a sentence.
+
+    Examples
+    --------
+    >>> Verified((Check("files", "ok", "all there"),)).is_good
+    True
+    """
 
     checks: tuple[Check, ...]
 
@@ -49,8 +47,14 @@ class Verified(NamedTuple):
         """Whether no check failed. A release that is not signed can be good; who made it is then open."""
         return all(check.state != "failed" for check in self.checks)
 
+    @property
+    def left_open(self) -> tuple[str, ...]:
+        """Names of the checks that were not made, or not to the end: a forgery that they would find is not seen."""
+        return tuple(check.name for check in self.checks if check.state == "open")
+
     def __str__(self) -> str:
-        return "\n".join(map(str, self.checks))
+        missed = f"Left open: {', '.join(self.left_open)}. What was not checked would not be seen."
+        return "\n".join([*map(str, self.checks), *([missed] if self.left_open else [])])
 
 
 def verify(
@@ -58,12 +62,32 @@ def verify(
 ) -> Verified:
     """Check the release at `path`. Nothing in it is executed, and nothing is charged.
 
-    key: the public key of whoever you expect to have signed it, or its file. Without one a signature is checked, but anybody
-        may have made the key.
-    ledger: the ledger that paid for it (of a federated release: that of one party), for whoever may read it.
+    Parameters
+    ----------
+    path : path
+        The folder of the release.
+    key : str or path, optional
+        The public key of whoever you expect to have signed it, or its file. Without one a signature is checked, but
+        anybody may have made the key.
+    ledger : Ledger or path, optional
+        The ledger that paid for it (of a federated release: that of one party), for whoever may read it.
+
+    Returns
+    -------
+    Verified
+        One check after the other; `is_good` if none failed.
+
+    Examples
+    --------
+    >>> from kveil import PrivateKMeans
+    >>> import tempfile
+    >>> release = PrivateKMeans(2, bounds=(0, 10)).fit([[1.0], [9.0]] * 500).release_
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     verify(release.save(place + "/out")).is_good
+    True
     """
     wanted = None if key is None else public_key(key)
-    account = ledger if isinstance(ledger, Ledger) or ledger is None else Ledger.open(ledger)
+    account = ledger if isinstance(ledger, Ledger) or ledger is None else _opened(ledger)
     try:
         release = load(path)
     except KveilError as error:
@@ -79,7 +103,44 @@ def verify(
         _check("card", _card(release, path), "it states the promise of the guarantee"),
         _check("other files", strangers(path), "none in the folder"),
     ]
-    return Verified((*checks, *(() if account is None else [_ledger(release, account)])))
+    return Verified((*checks, *_ledger(release, account)))
+
+
+def check_good(path: str | PathLike[str], ledger: Ledger | str | PathLike[str] | None = None) -> None:
+    """Raise NotVerified if a check of the release at `path` fails: nothing that vouches for it may be made of it."""
+    failed = [f"{check.name} ({check.says})" for check in verify(path, ledger=ledger).checks if check.state == "failed"]
+    if failed:
+        raise NotVerified(f"this release fails a check: {'; '.join(failed)}. {TOLD}")
+
+
+def check_signed(path: str | PathLike[str]) -> None:
+    """Raise NotVerified if there is a signature that does not hold, or a file in its place that is none."""
+    if false_signature(path):
+        raise NotVerified(f"this release fails a check: signature ({'; '.join(false_signature(path))}). {TOLD}")
+
+
+def signer(path: str | PathLike[str]) -> str:
+    """Who signed the release at `path`, for its report; whether the signature holds is checked elsewhere."""
+    found = signature_of(path)
+    return "not signed: nothing here tells who made it" if found is None else f"signed by {found.key}. {COMPARE}"
+
+
+def _opened(path: str | PathLike[str]) -> Ledger:
+    """The ledger that paid. A new one would not help whoever checks a release, so nothing of making one is said."""
+    if not Path(path).is_file():
+        raise InvalidValue(
+            f"no ledger at {str(Path(path))!r}, so it was not asked who paid. Pass the file that the release was charged to, or "
+            "leave the ledger out: the other checks need none."
+        )
+    return Ledger.open(path)
+
+
+def _ledger(release: Release, account: Ledger | None) -> list[Check]:
+    """Of a release that names no ledger, none is missed."""
+    if account is not None:
+        return [against_ledger(release, account)]
+    payer = release.receipt["ledger"]
+    return [Check("ledger", "open", f'it names "{payer}" as payer; pass --ledger to ask it')] if payer else []
 
 
 def _check(name: str, found: Iterable[str], good: str) -> Check:
@@ -92,8 +153,8 @@ def _signature(path: str | PathLike[str], wanted: str | None) -> Check:
     if found is None:
         says = f"not signed{', and a signature by a given key was asked for' if wanted else ': it does not tell who made it'}"
         return Check("signature", "failed" if wanted else "open", says)
-    if not found.holds_for(read_file(Path(path) / DOCUMENT, LARGEST_JSON)):
-        return Check("signature", "failed", f"{SIGNATURE} is not a signature of this release")
+    if trouble := false_signature(path):
+        return Check("signature", "failed", "; ".join(trouble))
     if wanted is None:
         return Check("signature", "open", f"signed by the key {found.key}; pass the key that you trust to know whose it is")
     if found.key != wanted:
@@ -113,62 +174,3 @@ def _card(release: Release, path: str | PathLike[str]) -> list[str]:
     stated = [escaped(line) for line in str(release.guarantee).splitlines() if line.startswith("epsilon = ")]
     agrees = promises == stated and odds in ([], [escaped(in_words(release.guarantee))])  # older cards have no such sentence
     return [] if agrees else [f"{CARD} states another promise than the guarantee"]
-
-
-def _ledger(release: Release, ledger: Ledger) -> Check:
-    token = release.receipt["token"]
-    paid = [entry for entry in ledger.charges() if token and (entry.token == token or ("run", token) in entry.notes)]
-    if not paid:
-        return Check("ledger", "failed", f'ledger "{ledger.name}" has no charge of this release\'s token')
-    found = [*_wrong_charges(release, ledger, paid), *_wrong_notes(release, paid)]
-    if found:
-        return Check("ledger", "failed", "; ".join(found))
-    filed = any(name == "release" for entry in paid for name, _ in entry.notes)
-    return Check(
-        "ledger", "ok", f'on "{ledger.name}", {_day(paid)}: {"the same release" if filed else "charged; no digest was noted"}'
-    )
-
-
-def _day(paid: list[Entry]) -> str:
-    return paid[0].reserved_at[:10]
-
-
-def _wrong_charges(release: Release, ledger: Ledger, paid: list[Entry]) -> list[str]:
-    """What was reserved must be what is promised; of a federated run no more than that, since rounds may be left out."""
-    promise = release.guarantee
-    told: dict[str, Any] = json.loads(promise.to_json())
-    plans = [json.loads(entry.plan) for entry in paid]
-    found = []
-    if any((plan["relation"], plan["unit"]) != (told["relation"], told["unit"]) for plan in plans):
-        found.append("the ledger charged for another relation or unit than the guarantee names")
-    if promise.trust == "federation":
-        found += [] if _fits(promise, [entry.amount for entry in paid]) else ["the ledger charged more than the guarantee says"]
-    else:
-        if release.receipt["ledger"] != ledger.name:
-            found.append("its receipt names another ledger")
-        if [plan["charges"] for plan in plans] != [told["charges"]]:
-            found.append("the ledger charged something else than the guarantee lists")
-    if promise.valid and not all(entry.secure for entry in paid):
-        found.append("the ledger says that the noise was scripted")
-    return found
-
-
-def _fits(promise: Guarantee, amounts: list[Amount]) -> bool:
-    if promise.route == "zcdp":
-        rho = float(sum(charge.zcdp() or 0 for charge in promise.charges))
-        return sum(amount.rho or 0.0 for amount in amounts) <= rho * (1 + SUMS)
-    return sum(amount.epsilon for amount in amounts) <= promise.epsilon * (1 + SUMS)
-
-
-def _wrong_notes(release: Release, paid: list[Entry]) -> list[str]:
-    """What the ledger noted, where it noted anything, must be true of this release."""
-    own = {"release": release.fingerprint(), "purpose": release.purpose, "data_name": release.data_name}
-    says = {
-        "release": "the ledger paid for another release under this token: this one was changed, or clustered again, afterwards",
-        "purpose": "the ledger states another purpose",
-        "data_name": "the ledger states another name of the data",
-    }
-    if release.guarantee.trust == "federation":  # every party states its own, and none sees the release
-        return []
-    noted = {name: [text for entry in paid for known, text in entry.notes if known == name] for name in own}
-    return [says[name] for name, texts in noted.items() if texts and own[name] not in texts]

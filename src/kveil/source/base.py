@@ -36,8 +36,23 @@ class Encoding(Protocol):
 
 @runtime_checkable
 class Source(Protocol):
-    """Rows that can be summarised but not looked at.
+    """Rows that can be summarised but not looked at. `kveil.read` makes one.
 
+    Attributes
+    ----------
+    names : tuple of str or None
+        Names of the columns.
+    n_columns : int
+        Number of columns.
+    unit : PrivacyUnit
+        Whom a guarantee about these rows protects.
+    max_rows : int
+        A public bound on the number of rows.
+    is_sparse : bool
+        Whether rows are sparse.
+
+    Notes
+    -----
     `map_reduce` hands `kernel(block, state)` blocks of integer codes, at least one and possibly without rows, and merges
     what it returns. A merge that minds neither order nor grouping (integers by sum, least or greatest; histograms by code)
     gives one answer however the rows are divided.
@@ -94,6 +109,7 @@ class RawRows(NamedTuple):
 
     values: Any
     ids: Any = None  # a pyarrow array, null where the id is missing
+    read: float | None = None  # how much of its part was read by now, from 0 to 1, where a reader can tell: for progress alone
 
 
 class Reader(Protocol):
@@ -109,6 +125,11 @@ class Reader(Protocol):
 
     def blocks(self, part: Any, rows: int, with_ids: bool) -> Iterator[RawRows]:
         """The rows of one part, at most `rows` at a time, in the same order every time."""
+
+
+def part_sizes(reader: Any, parts: Sequence[Any]) -> Sequence[int]:
+    """How much there is to read of each part: bytes where the reader knows, else 1. Before any row is left out."""
+    return reader.sizes(parts) if hasattr(reader, "sizes") else [1] * len(parts)
 
 
 def check_before_reading(source: Source, grid: Encoding, is_sparse: bool) -> None:
@@ -138,6 +159,12 @@ def encode(grid: Encoding, values: Any) -> Any:
 
 
 def merge(total: IntArrays | None, result: tuple[NDArray[Any], ...], combine: Combine) -> IntArrays:
-    """`total` with one more result in it; int64 from the start, so that narrow results cannot overflow on the way."""
-    wide = tuple(np.asarray(array).astype(np.int64, casting="same_kind") for array in result)
-    return wide if total is None else tuple(combine(a, b) for a, b in zip(total, wide, strict=True))
+    """`total` with one more result in it; int64 from the start, so that narrow results cannot overflow on the way.
+
+    Sums are added to `total` itself, which is a copy from the start: a result may have a million cells, and there are many.
+    """
+    wide = tuple(np.asarray(array).astype(np.int64, casting="same_kind", copy=total is None) for array in result)
+    if total is None:
+        return wide
+    pairs = zip(total, wide, strict=True)
+    return tuple(np.add(a, b, out=a) for a, b in pairs) if combine is np.add else tuple(combine(a, b) for a, b in pairs)

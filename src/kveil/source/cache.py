@@ -67,18 +67,22 @@ class Notes:
     """One page for every block, from any thread; none of them is written once all together would pass `limit` bytes."""
 
     def __init__(self, limit: int) -> None:
-        self._pages: dict[Hashable, tuple[Hashable, Any]] = {}
+        self._pages: dict[Hashable, tuple[tuple[Hashable, ...], Any]] = {}
         self._left = limit
         self._lock = Lock()
 
     def page(self, number: Hashable) -> Page:
         return Page(self, number)
 
-    def find(self, number: Hashable, key: Hashable) -> Any:
+    def find(self, number: Hashable, key: tuple[Hashable, ...]) -> Any:
         held = self._pages.get(number)
         return held[1] if held is not None and held[0] == key else None
 
-    def keep(self, number: Hashable, key: Hashable, note: Any) -> None:
+    def guess(self, number: Hashable, family: tuple[Hashable, ...]) -> Any:
+        held = self._pages.get(number)
+        return held[1] if held is not None and held[0][: len(family)] == family else None
+
+    def keep(self, number: Hashable, key: tuple[Hashable, ...], note: Any) -> None:
         with self._lock:
             held = self._pages.pop(number, None)
             self._left += 0 if held is None else int(held[1].nbytes)
@@ -94,10 +98,13 @@ class Page:
     def __init__(self, notes: Notes, number: Hashable) -> None:
         self._notes, self._number = notes, number
 
-    def find(self, key: Hashable) -> Any:
+    def find(self, key: tuple[Hashable, ...]) -> Any:
         return self._notes.find(self._number, key)
 
-    def keep(self, key: Hashable, note: Any) -> None:
+    def guess(self, family: tuple[Hashable, ...]) -> Any:
+        return self._notes.guess(self._number, family)
+
+    def keep(self, key: tuple[Hashable, ...], note: Any) -> None:
         self._notes.keep(self._number, key, note)
 
 

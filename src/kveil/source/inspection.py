@@ -25,13 +25,30 @@ class Inspection:
         lines = [f"NOT PRIVATE. {self.n_rows} rows. Choose bounds from public knowledge, not from this.", ""]
         lines.append(f"{'column':24} {'least':>12} {'greatest':>12} {'NaN or infinite':>16}")
         for name, low, high, broken in zip(self.columns, self.least, self.greatest, self.n_broken, strict=True):
-            lines.append(f"{name:24} {low:12.6g} {high:12.6g} {broken:16}")
+            lines.append(f"{name:24} {_end(low):>12} {_end(high):>12} {broken:16}")
         return "\n".join(lines)
+
+
+def _end(number: float) -> str:
+    """The end of a range; a column without a number has none."""
+    return f"{number:.6g}" if np.isfinite(number) else "none"
 
 
 def inspect(data: Any) -> Inspection:
     """Rows, ranges and broken cells of whatever `kveil.read` takes, exactly. Not private: for the eyes of its holder.
 
+    Parameters
+    ----------
+    data : table, path or Source
+        Rows, in any form that `kveil.read` takes.
+
+    Returns
+    -------
+    Inspection
+        Exact numbers of rows and broken cells, and the least and greatest value per column. `print` shows a table.
+
+    Examples
+    --------
     >>> print(inspect([[1.0, 5.0], [2.0, float("nan")]]).n_broken)
     [0 1]
     """

@@ -38,6 +38,7 @@ class Options:
     missing: Missing = "middle"
     weight: Hashable | None = None
     private: bool = False
+    delimiter: str | None = None
 
     @property
     def most_rows(self) -> int:
@@ -64,6 +65,7 @@ class Options:
 def check_options(
     columns: Any, person: Any, max_rows_per_person: Any, memory: Any, max_rows: Any, categories: Any = None,
     category_weight: Any = 1.0, missing: Any = "middle", weight: Any = None, private: Any = False,
+    delimiter: Any = None,
 ) -> Options:  # fmt: skip
     """The options as `Options`, or an error that says which one is wrong."""
     m = _whole("max_rows_per_person", max_rows_per_person)
@@ -87,7 +89,18 @@ def check_options(
     return Options(
         _columns(columns), _label_of("person", person), m, parse_memory(memory), _whole("max_rows", max_rows),
         check_categories(categories), check_weight(category_weight), check_missing(missing), _label_of("weight", weight), private,
+        check_delimiter(delimiter),
     )  # fmt: skip
+
+
+def check_delimiter(delimiter: Any) -> str | None:
+    """What stands between cells of a text file: one ASCII character that no number has in it."""
+    if delimiter is None:
+        return None
+    is_one = isinstance(delimiter, str) and len(delimiter) == 1 and delimiter.isascii()
+    if not is_one or delimiter.isalnum() or delimiter in "\"'\r\n.+-_\0":
+        raise InvalidValue('delimiter must be one character that is in no number, such as ",", ";", "|" or a tab.')
+    return str(delimiter)
 
 
 def check_missing(missing: Any) -> Missing:

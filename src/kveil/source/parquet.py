@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from kveil.source.guard import each_quietly, quietly
 from kveil.source.intake import Choice, check_columns, check_levels, check_types, choose, with_ids_of
 from kveil.source.levels import Levels
 from kveil.source.options import Options
+from kveil.source.places import Place, Url, files_in
 
 _INDEX = ("__index_level_", "__null_dask_index__")  # the index of a frame, which pandas and Dask store as a column
 
@@ -28,67 +28,66 @@ class ParquetReader:
 
     is_sparse = False
 
-    def __init__(self, groups: Sequence[tuple[Path, int]], choice: Choice) -> None:
+    def __init__(self, groups: Sequence[tuple[Place, int, int]], choice: Choice) -> None:
         self.choice = choice
         self.names = choice.names
         self.n_columns = self.width = len(choice.features)
         self._groups = groups
 
-    def parts(self, rows: int) -> Sequence[tuple[Path, int]]:
+    def parts(self, rows: int) -> Sequence[tuple[Place, int, int]]:
         return self._groups
 
-    def blocks(self, part: tuple[Path, int], rows: int, with_ids: bool) -> Iterator[RawRows]:
-        path, group = part
+    def sizes(self, parts: Sequence[tuple[Place, int, int]]) -> Sequence[int]:
+        return [n_bytes for _, _, n_bytes in parts]
+
+    def blocks(self, part: tuple[Place, int, int], rows: int, with_ids: bool) -> Iterator[RawRows]:
+        path, group, _ = part
         complaint = f"{path} is damaged: a part of it cannot be read. Write the file again."
         wanted = [*self.choice.features, *([self.choice.person] if with_ids else [])]
         with quietly(partial(_open, path), complaint) as file:
             batches = file.iter_batches(batch_size=rows, row_groups=[group], columns=wanted, use_threads=False)
             for batch in each_quietly(batches, complaint):
-                yield self._rows(batch, with_ids)
-
-    def _rows(self, batch: Any, with_ids: bool) -> RawRows:
-        values = np.empty((batch.num_rows, self.n_columns), order="F")
-        for place, name in enumerate(self.choice.features):
-            values[:, place] = _numbers(batch.column(name), self.choice.levels.get(name))
-        return RawRows(values, ids.from_arrow(batch.column(self.choice.person), self.choice.id_kind) if with_ids else None)
+                yield rows_of_batch(batch, self.choice, with_ids)
 
 
-def open_parquet(path: Path, options: Options) -> ParquetReader:
+def rows_of_batch(batch: Any, choice: Choice, with_ids: bool) -> RawRows:
+    """The chosen columns of an arrow batch as floats, and the ids of people."""
+    values = np.empty((batch.num_rows, len(choice.features)), order="F")
+    for place, name in enumerate(choice.features):
+        values[:, place] = _numbers(batch.column(name), choice.levels.get(name))
+    return RawRows(values, ids.from_arrow(batch.column(choice.person), choice.id_kind) if with_ids else None)
+
+
+def open_parquet(path: Any, options: Options) -> ParquetReader:
     """A reader of a .parquet file, or of all those in a folder, by name. Only footers are read now."""
-    files = _files(path)
+    files = files_in(path)
     schemas, groups = [], []
     for file in files:
-        schema, n_groups = quietly(partial(_footer, file), f"{file} is no readable Parquet file. Write it again.")
+        schema, sizes = quietly(partial(_footer, file), f"{file} is no readable Parquet file. Write it again.")
         schemas.append(schema)
-        groups += [(file, group) for group in range(n_groups)]
+        groups += [(file, group, n_bytes) for group, n_bytes in enumerate(sizes)]
     if any(schema.names != schemas[0].names for schema in schemas):
         raise SourceError(f"the Parquet files in {path} have different columns. All must have the same, in the same order.")
-    return ParquetReader(groups, _check_schemas(schemas, options))
+    return ParquetReader(groups, check_schemas(schemas, options))
 
 
-def _files(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    inside = quietly(lambda: sorted(path.iterdir()), f"{path} cannot be listed.")
-    files = [file for file in inside if file.suffix.lower() == ".parquet" and not file.name.startswith((".", "_"))]
-    if not files:
-        raise SourceError(f"the folder {path} holds no .parquet files. Pass a folder with the files directly in it.")
-    return files
-
-
-def _footer(path: Path) -> tuple[Any, int]:
+def _footer(path: Place) -> tuple[Any, list[int]]:
+    """The schema, and the bytes that each row group says it has."""
     with _open(path) as file:
-        return file.schema_arrow, file.num_row_groups
+        groups = range(file.num_row_groups)
+        return file.schema_arrow, [max(0, int(file.metadata.row_group(group).total_byte_size)) for group in groups]
 
 
-def _open(path: Path) -> Any:
+def _open(path: Place) -> Any:
     # A buffered stream a column: otherwise whole column chunks are held, and row groups may be as large as the file.
     import pyarrow.parquet as pq  # loads every file system that pyarrow knows, 10 MB, so only for who reads Parquet
 
-    return pq.ParquetFile(path, pre_buffer=False, buffer_size=2**20)
+    source = path.open("rb") if isinstance(path, Url) else path
+    return pq.ParquetFile(source, pre_buffer=False, buffer_size=2**20)
 
 
-def _check_schemas(schemas: Sequence[Any], options: Options) -> Choice:
+def check_schemas(schemas: Sequence[Any], options: Options) -> Choice:
+    """The chosen columns of arrow tables, or a refusal by declared names and types."""
     names = [name for name in schemas[0].names if name in (options.columns or ()) or not name.startswith(_INDEX)]
     check_columns(len(names))
     choice = choose(names, options)

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from kveil.arrays import Floats
 from kveil.errors import InvalidValue
-from kveil.source.base import Block, RawRows, Reader
+from kveil.source.base import Block, RawRows, Reader, part_sizes
 from kveil.source.intake import Choice
 from kveil.source.options import Options
 
@@ -55,7 +55,7 @@ class Preparation(NamedTuple):
         which = np.repeat(np.arange(len(values)), copies)
         for start in range(0, max(1, len(which)), rows):
             some = which[start : start + rows]
-            yield RawRows(self._spread(values[some]), None if people is None else people.take(pa.array(some)))
+            yield RawRows(self._spread(values[some]), None if people is None else people.take(pa.array(some)), block.read)
 
     def _spread(self, values: Floats) -> Floats:
         """Columns of categories as one column per level: `high` in that of the row's level, 0 in the others. What is no level,
@@ -82,6 +82,9 @@ class PreparedReader:
 
     def parts(self, rows: int) -> Sequence[Any]:
         return self._reader.parts(rows)
+
+    def sizes(self, parts: Sequence[Any]) -> Sequence[int]:
+        return part_sizes(self._reader, parts)
 
     def blocks(self, part: Any, rows: int, with_ids: bool) -> Iterator[RawRows]:
         for block in self._reader.blocks(part, rows, with_ids):

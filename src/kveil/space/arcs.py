@@ -119,7 +119,8 @@ def _undirected(ends: Integers, lengths: Floats, n: int) -> Any:
     shortest = np.minimum.reduceat(np.tile(lengths[is_edge], 2)[order], first) if len(first) else np.empty(0)
     tails, heads = np.divmod(pairs[first], n)
     indptr = np.concatenate([[0], np.cumsum(np.bincount(tails, minlength=n))])
-    return csr_array((shortest, heads, indptr), shape=(n, n))
+    kind = np.int32 if len(first) < FARTHEST else np.int64  # older searches of SciPy take no wider one
+    return csr_array((shortest, heads.astype(kind), indptr.astype(kind)), shape=(n, n))
 
 
 def _extent(graph: Any, piece: NDArray[np.int32]) -> float:

@@ -34,6 +34,15 @@ class Bounds:
     Accepted wherever bounds are. Plain values are too; `lows_and_highs` says how they are read. With `names` they are bounds of
     these columns, in any order, and a table with other columns is refused. `find_bounds` returns such bounds.
 
+    Parameters
+    ----------
+    low, high : float or tuple of float
+        One number for all columns, or one per column.
+    names : tuple of str or None
+        Names of the columns.
+
+    Examples
+    --------
     >>> Bounds.by_column([(18, 90), (20, 1000)])
     Bounds(low=(18.0, 20.0), high=(90.0, 1000.0))
     >>> found = Bounds.by_column([(18, 90), (20, 1000)], names=("age", "income"))
@@ -108,7 +117,8 @@ def lows_and_highs(bounds: Any, n_features: int, names: Names = None) -> tuple[F
     bad = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high) & (low < high)))
     if bad.size:
         where = f"{called(names, bad[0])} has low {low[bad[0]]:g} and high {high[bad[0]]:g}"
-        read = " A list of tuples is one pair per column, a tuple of lists is (lows, highs)." if n_features == 2 else ""
+        is_unsure = n_features == 2 and not isinstance(bounds, Bounds) and np.ndim(bounds[0]) > 0
+        read = " A list of tuples is one pair per column, a tuple of lists is (lows, highs)." if is_unsure else ""
         raise InvalidValue(f"bounds must be finite, with low < high: {where}. Take them from public knowledge.{read}")
     return low, high
 

@@ -20,10 +20,17 @@ class Metric(Precomputed):
     The function is called once per pair, here, on public points only, and is not kept: no private row ever reaches it. Demand
     is therefore given by point number.
 
-    points: a sequence of whatever the function takes; rows of an array, words, records.
-    function: symmetric, 0 for equal points, finite, nothing negative.
-    truncate: a public length that caps every distance; with it the function may return infinity.
+    Parameters
+    ----------
+    points : array-like
+        A sequence of whatever the function takes; rows of an array, words, records.
+    function : callable
+        Symmetric, 0 for equal points, finite, nothing negative.
+    truncate : float or None
+        A public length that caps every distance; with it the function may return infinity.
 
+    Examples
+    --------
     >>> words = ["night", "light", "lit"]
     >>> Metric(words, lambda a, b: len(set(a) ^ set(b))).distances([0]).tolist()
     [[0, 2, 4]]

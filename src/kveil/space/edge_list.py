@@ -57,8 +57,8 @@ def _from_text(path: Path) -> EdgeList:
     ends: list[str] = []
     lengths: list[float] = []
     n_columns = 0
-    for place, line in enumerate(_lines(path), start=1):
-        cells = _cells(line.partition("#")[0])
+    for place, line in enumerate(lines_of(path), start=1):
+        cells = cells_of(line.partition("#")[0])
         if not cells:
             continue
         n_columns = n_columns or len(cells)
@@ -75,13 +75,13 @@ def _from_text(path: Path) -> EdgeList:
     return edges, np.array(lengths) if n_columns == 3 else None, len(number), names
 
 
-def _cells(line: str) -> list[str]:
+def cells_of(line: str) -> list[str]:
     """The columns of a line: parted by commas if it has some, else by tabs, else by blanks, so that names may hold blanks."""
     mark = next((mark for mark in ",\t" if mark in line), None)
     return line.split() if mark is None else [cell.strip() for cell in line.strip().split(mark)]
 
 
-def _lines(path: Path) -> list[str]:
+def lines_of(path: Path) -> list[str]:
     try:
         return path.read_text(encoding="utf-8-sig").split("\n")
     except (UnicodeDecodeError, OSError) as trouble:

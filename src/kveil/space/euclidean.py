@@ -24,7 +24,7 @@ from kveil.space.column_box import is_level
 Domain = Box | Ball
 Scaling = Literal["bounds"] | None
 
-BLOCK = 2048  # rows a product: enough for BLAS, small enough that it stays in cache
+BLOCK, PRODUCTS = 2048, 2**17  # rows a product, enough for BLAS, and numbers in it, 256 rows at least: few enough for the cache
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,14 @@ class Centers:
     def squares(self) -> Floats:
         return np.asarray((self.codes * self.codes).sum(axis=1))
 
+    @cached_property
+    def neighbours(self) -> tuple[NDArray[np.int64], Floats]:
+        """For every centre the others (k, k - 1), the nearest first, and their squared distances to it, exactly."""
+        between = self.squares[:, None] + self.squares - 2.0 * (self.codes @ self.codes.T)
+        np.fill_diagonal(between, -1.0)
+        order = np.argsort(between, axis=1)[:, 1:]
+        return np.ascontiguousarray(order), np.take_along_axis(between, order, axis=1)
+
 
 def units(domain: Domain, scaling: Scaling) -> Floats:
     """What 1 of the distance is in every column, in the units of the data: 1 of them, or with scaling half the width of the
@@ -67,7 +75,9 @@ def ratio_of(domain: Domain, scaling: Scaling) -> Floats | None:
 
 def assign(rows: Any, centers: Centers) -> NDArray[np.int32]:
     """The nearest centre of every encoded row, dense or CSR; ties to the lowest index."""
-    owner = np.empty(rows.shape[0], dtype=np.int32)
+    owner = np.zeros(rows.shape[0], dtype=np.int32)
+    if len(centers.codes) == 1:
+        return owner
     for part, block in _blocks(rows, centers):
         _kernels.closest(_products(block, centers), centers.squares, owner[part])
     return owner
@@ -124,8 +134,9 @@ def evenly(domain: Domain, n_points: int, rng: np.random.Generator) -> Floats:
 
 
 def _blocks(rows: Any, centers: Centers) -> Iterator[tuple[slice, Any]]:
-    for start in range(0, rows.shape[0], BLOCK):
-        part = slice(start, min(start + BLOCK, rows.shape[0]))
+    size = max(256, min(BLOCK, PRODUCTS // len(centers.codes)))
+    for start in range(0, rows.shape[0], size):
+        part = slice(start, min(start + size, rows.shape[0]))
         if hasattr(rows, "indices"):
             block = rows[part].astype(np.float64)
             block.data = _measured(block.data, None if centers.ratio is None else centers.ratio[block.indices])

@@ -16,7 +16,8 @@ from kveil.space import _graph_kernels as kernels
 from kveil.space.arcs import FARTHEST, Arcs, arcs
 from kveil.space.edge_list import numbered, read_edges
 from kveil.space.universe import Distances, Nearest, Universe, indices, seal
-from kveil.space.untyped import is_typed, listed, text
+from kveil.space.untyped import are_places, is_typed, listed, text
+from kveil.space.vertex_places import Ground, coordinates, node_attributes, read_xy, width_of
 
 Names = NDArray[np.int64] | NDArray[np.str_]
 
@@ -29,7 +30,28 @@ class Graph(Universe):
     the only way to take a graph of several pieces, and it lowers how much one person can weigh in a search.
 
     Points are numbered 0 to n_points - 1. Where vertices have names, `names` lists them and `find` turns them into numbers.
+    Where they have coordinates (`xy`, kept as `points`), a demand may be positions: each counts at its nearest vertex, as `snap`
+    says. Distances stay those along edges.
 
+    Attributes
+    ----------
+    n_points : int
+        Number of vertices.
+    names : array or None
+        Names of the vertices, if they have any.
+    points : array (n_points, 2)
+        Their coordinates, if they were given as `xy`.
+    degrees : bool
+        Whether these are longitude and latitude.
+    step : float
+        What one unit of an exact distance is, in the units of the lengths.
+    diameter : int
+        No distance is longer; in steps.
+    indptr, heads, lengths : array
+        The edges, as a sparse matrix keeps them.
+
+    Examples
+    --------
     >>> town = Graph.from_edges([[0, 1], [1, 2], [2, 3]], lengths=[2, 2, 5])
     >>> town.distances([0]).tolist()
     [[0, 2, 4, 9]]
@@ -39,25 +61,31 @@ class Graph(Universe):
 
     kind = "graph"
 
-    def __init__(self, found: Arcs, names: Names | None = None) -> None:
+    def __init__(self, found: Arcs, names: Names | None = None, xy: ArrayLike | None = None, *, degrees: bool = False) -> None:
         if not isinstance(found, Arcs):
             raise InvalidType("a Graph is made by Graph.from_edges, from_scipy, from_networkx or read: call one of them.")
         self.indptr, self.heads, self.lengths = found.indptr, found.heads, found.lengths
         self.step, self.diameter = found.step, found.diameter
         self.n_points = len(found.indptr) - 1
         self.names = names
+        self.degrees = degrees
         if names is not None:
             seal(names)
+        if xy is not None:
+            self.points = coordinates(xy, self.n_points, degrees=degrees)
 
     @classmethod
     def from_edges(
-        cls, edges: ArrayLike, *, lengths: ArrayLike | None = None, n_points: int | None = None, truncate: float | None = None
-    ) -> Self:
+        cls, edges: ArrayLike, *, lengths: ArrayLike | None = None, n_points: int | None = None, truncate: float | None = None,
+        xy: ArrayLike | None = None, degrees: bool = False,
+    ) -> Self:  # fmt: skip
         """A graph from pairs of vertex numbers, (m, 2), and a length each; 1 if none are given.
 
         n_points: how many vertices there are, if some have no edge.
+        xy: public coordinates (n_points, 2) of the vertices, in their order: for positions as a demand, pictures and maps.
+        degrees: whether they are longitude and latitude. A degree of longitude is then as long as it is at the middle latitude.
         """
-        return cls(arcs(edges, lengths, n_points, truncate))
+        return cls(arcs(edges, lengths, n_points, truncate), None, xy, degrees=degrees)
 
     @classmethod
     def from_scipy(cls, adjacency: Any, *, truncate: float | None = None) -> Self:
@@ -75,12 +103,18 @@ class Graph(Universe):
         return cls.from_edges(edges, lengths=lengths, n_points=stored.shape[0], truncate=truncate)
 
     @classmethod
-    def from_networkx(cls, graph: Any, *, length: str | None = "weight", truncate: float | None = None) -> Self:
+    def from_networkx(
+        cls, graph: Any, *, length: str | None = "weight", truncate: float | None = None, xy: tuple[str, str] | str | None = None,
+        degrees: bool = False,
+    ) -> Self:  # fmt: skip
         """A graph from an undirected networkx graph; `length` names the edge attribute, None counts every edge as 1.
 
         The usual "weight" may be missing on all edges, which then count as 1, but not on some; another attribute must be on all.
 
         Nodes 0 to n - 1 keep their numbers; others are numbered in sorted order and listed in `names`.
+
+        xy: node attributes that hold coordinates: two names, such as ("x", "y") of OSMnx, or one name of pairs, such as "pos".
+        degrees: as in `from_edges`.
         """
         if not hasattr(graph, "is_directed") or not hasattr(graph, "edges"):
             raise InvalidType("graph must be a networkx graph.")
@@ -95,17 +129,28 @@ class Graph(Universe):
         number, names = numbered(list(graph.nodes))
         triples = [(number[u], number[v], 1 if length is None else x) for u, v, x in graph.edges(data=length or True, default=1)]
         edges, lengths = np.array([t[:2] for t in triples], dtype=np.int64), np.array([t[2] for t in triples])
-        return cls(arcs(edges, lengths, len(number), truncate), names)
+        spots = None if xy is None else node_attributes(graph, number, xy)
+        return cls(arcs(edges, lengths, len(number), truncate), names, spots, degrees=degrees)
 
     @classmethod
-    def read(cls, path: str | Path, *, truncate: float | None = None) -> Self:
+    def read(
+        cls, path: str | Path, *, truncate: float | None = None, xy: str | Path | ArrayLike | None = None, degrees: bool = False
+    ) -> Self:
         """A graph from an edge list: a text file of lines `u v [length]`, or an .npz with edges, and perhaps w and n.
 
         Columns are parted by commas or tabs, or else by spaces, which names may then not hold; whatever follows # is a comment.
         Vertices 0 to n - 1 are used as they are, others are numbered in sorted order and listed in `names`.
+
+        xy: coordinates of the vertices: an array in their order, an .npy of one, or a text file of lines `vertex x y`. An .npz
+            with an array xy holds them already.
+        degrees: as in `from_edges`.
         """
         edges, lengths, n_points, names = read_edges(Path(path))
-        return cls(arcs(edges, lengths, n_points, truncate), names)
+        found = arcs(edges, lengths, n_points, truncate)
+        beside = path if xy is None and Path(path).suffix == ".npz" else xy
+        if isinstance(beside, str | Path):
+            beside = read_xy(Path(beside), names, len(found.indptr) - 1)
+        return cls(found, names, beside, degrees=degrees)
 
     def distances(self, sources: ArrayLike, targets: ArrayLike | None = None) -> Distances:
         """Shortest paths in steps, one row a source, one column a target; all points if no targets are given.
@@ -156,8 +201,35 @@ class Graph(Universe):
             raise InvalidType("names must be flat, one name a row of the demand.")
         return np.array([self._points.get(text(name), 0) for name in listed(names)], dtype=np.int64)
 
+    def snap(self, positions: Any) -> NDArray[np.int64]:
+        """The vertex nearest to every position (m, 2), as the crow flies; ties to the smallest number. Needs `xy`.
+
+        Row by row, and nothing that a row holds raises: a position outside is moved to the border of the vertices' box first, and
+        one with NaN or infinity counts at the vertex nearest to the middle of that box. For whoever holds the rows: a vertex
+        of a private row is as private as the row. `PrivateKMedian(universe=graph).fit(positions)` does it inside the fit.
+
+        >>> square = Graph.from_edges([[0, 1], [1, 2], [2, 3], [3, 0]], xy=[[0, 0], [0, 1], [1, 1], [1, 0]])
+        >>> square.snap([[0.1, 0.8], [9.0, 0.2], [float("nan"), 0.0]]).tolist()
+        [1, 3, 0]
+        """
+        return self._ground.snap(positions)
+
     def locate(self, rows: Any) -> NDArray[np.int64]:
-        """Rows are point numbers, (m,) or (m, 1), or names where they are text. What is neither is point 0."""
+        """Rows are point numbers, (m,) or (m, 1), or names where they are text; or positions (m, 2), where vertices have some.
+
+        In a list each element is one of these by itself. What is neither a number of a vertex nor a name is point 0; of
+        positions see `snap`.
+        """
+        is_place = None if self.points is None else are_places(rows, self.points.shape[1])
+        if is_place is not None:  # a list has no type: were one row to say what it holds, it would move all others
+            others = self._named([None if one else row for row, one in zip(rows, is_place, strict=True)])
+            return np.where(is_place, self.snap(rows), others).astype(np.int64)
+        if self.points is not None and width_of(rows) == self.points.shape[1]:
+            return self.snap(rows)
+        return self._named(rows)
+
+    def _named(self, rows: Any) -> NDArray[np.int64]:
+        """Rows that are numbers or names of points."""
         if is_typed(rows):
             return super().locate(rows)
         if getattr(rows, "ndim", 1) > 2:
@@ -174,6 +246,14 @@ class Graph(Universe):
         merged = coo_array((np.ones(len(tails)), (tails, self.heads[is_free])), shape=(self.n_points, self.n_points))
         _, piece = connected_components(merged, directed=False)
         return np.asarray(np.unique(piece, return_index=True)[1][piece], dtype=np.int64)
+
+    def identity(self) -> dict[str, Any]:
+        """Kind, number of points and a digest of all distances; of coordinates what they are, and a digest."""
+        return super().identity() if self.points is None else {**super().identity(), **self._ground.identity()}
+
+    @cached_property
+    def _ground(self) -> Ground:
+        return Ground(self.points, degrees=self.degrees)
 
     @cached_property
     def _points(self) -> dict[str | None, int]:

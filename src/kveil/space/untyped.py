@@ -29,6 +29,14 @@ def table(rows: Any, n_columns: int) -> NDArray[np.float64]:
     return np.array([[number(value) for value in row] for row in found], dtype=np.float64).reshape(-1, n_columns)
 
 
+def are_places(rows: Any, n_columns: int) -> NDArray[np.bool_] | None:
+    """Which elements of a list are rows of so many values, each by itself; None of what is no list, whose shape is public."""
+    if not isinstance(rows, list | tuple):
+        return None
+    shapes = [(len(row),) if isinstance(row, list | tuple) else getattr(row, "shape", None) for row in rows]
+    return np.array([shape == (n_columns,) for shape in shapes], dtype=np.bool_)
+
+
 def number(value: Any) -> float:
     """A Python number as a float; NaN for anything else."""
     if not isinstance(value, int | float | np.integer | np.floating):

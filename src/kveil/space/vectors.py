@@ -22,7 +22,7 @@ from kveil.space import _universe_kernels as kernels
 from kveil.space.dense import Dense
 from kveil.space.finder import Finder
 from kveil.space.universe import MOST_STEPS, Distances, seal
-from kveil.space.untyped import is_typed
+from kveil.space.untyped import are_places, is_typed
 from kveil.space.untyped import table as untyped_table
 
 LARGEST = 1e300  # coordinates beyond it would overflow in differences
@@ -49,15 +49,24 @@ class Vectors(Dense):
         self.diameter = self._bound()
 
     def locate(self, rows: Any) -> NDArray[np.int64]:
-        """Rows (m, d) are coordinates and stand for the nearest point, ties to the smallest; (m,) are point numbers.
+        """Rows (m, d) are coordinates and stand for the nearest point, ties to the smallest; (m,) are point numbers. In
+        a list each element is the one or the other by itself.
 
         Coordinates are first moved into the box of the points and rounded to the grid; a row with NaN or infinity is its middle.
         """
-        if getattr(rows, "ndim", 1) == 1 and not (isinstance(rows, list | tuple) and rows and hasattr(rows[0], "__len__")):
+        is_place = are_places(rows, self.n_columns)
+        if is_place is not None:  # a list has no type: were one row to say what it holds, it would move all others
+            numbers = super().locate([None if one else row for row, one in zip(rows, is_place, strict=True)])
+            return np.where(is_place, self._closest(untyped_table(rows, self.n_columns)), numbers).astype(np.int64)
+        if getattr(rows, "ndim", 1) == 1:
             return super().locate(rows)
         table = rows if is_typed(rows) else untyped_table(rows, self.n_columns)
         if table.ndim != 2 or table.shape[1] != self.n_columns or np.shape(rows[:1])[1:] != (self.n_columns,):
             raise InvalidValue(f"demand must be rows of {self.n_columns} numbers, as the points are, or flat point numbers.")
+        return self._closest(table)
+
+    def _closest(self, table: NDArray[Any]) -> NDArray[np.int64]:
+        """The nearest point of every row (m, d)."""
         found = np.empty(len(table), dtype=np.int64)
         with np.errstate(all="ignore"):  # what rows hold never warns
             for start in range(0, len(table), ROWS):
@@ -109,9 +118,15 @@ class Vectors(Dense):
 class Euclidean(Vectors):
     """A public universe of points (n, d) with straight-line distances.
 
-    points: public coordinates, fixed without looking at the demand; finite, one unit for all columns.
-    bits: width of the grid over the widest column; d * 4**bits must stay within 2**53.
+    Parameters
+    ----------
+    points : array-like (n, d)
+        Public coordinates, fixed without looking at the demand; finite, one unit for all columns.
+    bits : int, default 16
+        Width of the grid over the widest column; d * 4**bits must stay within 2**53.
 
+    Examples
+    --------
     >>> shops = Euclidean([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
     >>> (shops.distances([0]) * shops.step).tolist()
     [[0.0, 5.0, 10.0]]
@@ -155,9 +170,15 @@ class Euclidean(Vectors):
 class Manhattan(Vectors):
     """A public universe of points (n, d) with L1 distances: the sum of absolute differences.
 
-    points: public coordinates, fixed without looking at the demand; finite, one unit for all columns.
-    bits: width of the grid over the widest column; d * 2**bits must stay within 2**30.
+    Parameters
+    ----------
+    points : array-like (n, d)
+        Public coordinates, fixed without looking at the demand; finite, one unit for all columns.
+    bits : int, default 16
+        Width of the grid over the widest column; d * 2**bits must stay within 2**30.
 
+    Examples
+    --------
     >>> shops = Manhattan([[0.0, 0.0], [3.0, 4.0]])
     >>> (shops.distances([0]) * shops.step).tolist()
     [[0.0, 7.0]]

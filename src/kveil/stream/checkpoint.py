@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kveil.arrays import npz
 from kveil.errors import SourceError
 from kveil.source.guard import quietly
 
@@ -36,9 +37,7 @@ def write(path: str | os.PathLike[str], document: Mapping[str, Any], arrays: Map
     """
     place = Path(path)
     text = json.dumps({"schema": SCHEMA, **document}, sort_keys=True, allow_nan=False)
-    body = io.BytesIO()
-    np.savez(body, allow_pickle=False, document=np.frombuffer(text.encode(), dtype=np.uint8), **dict(arrays))
-    data = body.getvalue()
+    data = npz({"document": np.frombuffer(text.encode(), dtype=np.uint8), **arrays})
     fresh = place.with_name(f".{place.name}.{secrets.token_hex(6)}.new")
     unwritten = f"the state could not be written to {place}. What was there is unchanged; check that the folder may be written."
     with _writing:  # another thread's file is not stale

@@ -1,0 +1,90 @@
+"""The centres of a release as a table for people: shares, numbers with their errors, and which can be told apart."""
+
+from __future__ import annotations
+
+from html import escape
+from math import floor, isfinite, log10
+from typing import TYPE_CHECKING, NamedTuple
+
+from kveil.release.words import printable, promise
+
+if TYPE_CHECKING:
+    from kveil.release.release import Release
+    from kveil.release.verdict import Verdict
+
+MOST_CENTERS, MOST_COLUMNS, WIDEST_NAME = 30, 6, 24
+
+
+class Shown(NamedTuple):
+    """A table of texts, and how much of the release is not in it."""
+
+    header: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    more_centers: int
+    more_columns: int
+
+    @property
+    def left_out(self) -> str:
+        """What is not shown, in words; "" if nothing is missing."""
+        parts = {"centre": self.more_centers, "column": self.more_columns}
+        told = " and ".join(f"{n} more {what}{'s' * (n > 1)}" for what, n in parts.items() if n)
+        return f"Not shown: {told}." if told else ""
+
+
+def centers_table(release: Release, verdict: Verdict | None = None) -> Shown:
+    """One line per centre. An error is the standard error that noise causes; it says nothing about the spread of rows."""
+    found = release.verdict() if verdict is None else verdict
+    k, d = len(release.centers), release.n_features
+    n_columns = 1 if d is None else min(d, MOST_COLUMNS)
+    header = ["centre", *([] if release.weights is None else ["share"])]
+    if d is None:
+        header.append("point")
+    else:
+        names = release.features or tuple(f"x{place}" for place in range(d))
+        header += [printable(name, WIDEST_NAME) for name in names[:n_columns]]
+    header += [] if found.told_apart is None else ["told apart"]
+    rows = [_row(release, found, number, n_columns) for number in range(min(k, MOST_CENTERS))]
+    return Shown(tuple(header), rows, max(0, k - MOST_CENTERS), 0 if d is None else d - n_columns)
+
+
+def release_html(release: Release) -> str:
+    """The same for a notebook: the table, the verdict and the promise. It holds released values and public words alone."""
+    verdict = release.verdict()
+    table = centers_table(release, verdict)
+    head = "".join(f"<th>{escape(name)}</th>" for name in table.header)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in table.rows)
+    lines = (table.left_out, f"Verdict: {verdict.word}. {verdict.reasons[0]}", *promise(release.guarantee))
+    words = "".join(f"<div>{escape(line)}</div>" for line in lines if line)
+    title = f"{len(release.centers)} private centres" if release.guarantee.route != "none" else f"{len(release.centers)} centres"
+    return f"<div><b>{escape(release.kind)}: {title}</b><table><tr>{head}</tr>{body}</table>{words}</div>"
+
+
+def _row(release: Release, verdict: Verdict, number: int, n_columns: int) -> tuple[str, ...]:
+    cells = [str(number), *([] if release.weights is None else [f"{100 * release.weights[number]:.1f} %"])]
+    if release.n_features is None:
+        cells.append(printable(release.names[number], WIDEST_NAME) if release.names else str(release.centers[number]))
+    else:
+        errors = verdict.column_errors
+        cells += [
+            with_error(float(release.centers[number, place]), None if errors is None else float(errors[number, place]))
+            for place in range(n_columns)
+        ]
+    if verdict.told_apart is not None:
+        cells.append("yes" if verdict.told_apart[number] else "no")
+    return tuple(cells)
+
+
+def with_error(value: float, error: float | None) -> str:
+    """A number to as many digits as its error leaves.
+
+    >>> with_error(34.21879, 0.0831), with_error(51230.4, 812.0), with_error(0.5, None)
+    ('34.219 ± 0.083', '51230 ± 810', '0.5')
+    """
+    if error is None or not isfinite(error) or error <= 0:
+        return f"{value:.6g}"
+    if not 1e-9 < error < 1e12 or abs(value) >= 1e12:
+        return f"{value:.4g} ± {error:.2g}"
+    decimals = 1 - floor(log10(error))
+    kept = [round(number, decimals) + 0.0 for number in (value, error)]
+    shown = max(0, decimals)
+    return f"{kept[0]:.{shown}f} ± {kept[1]:.{shown}f}"
