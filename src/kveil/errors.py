@@ -40,6 +40,10 @@ class ReleaseError(InvalidValue):
     """A saved release that is damaged, unknown, or in the way."""
 
 
+class NotVerified(ReleaseError):
+    """A saved release that fails a check of `kveil verify`."""
+
+
 class ManifestError(InvalidValue):
     """What a collector asks is unsigned, damaged, unknown or not allowed. No point was read and nothing was charged."""
 

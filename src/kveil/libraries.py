@@ -17,7 +17,13 @@ def found() -> Any:
 
 def few_threads(n_numbers: int) -> AbstractContextManager[object]:
     """One thread of OpenMP for what this thread computes inside, if there are few numbers."""
-    return found().limit(limits=1, user_api="openmp") if n_numbers <= SMALL else nullcontext()
+    return one_thread() if n_numbers <= SMALL else nullcontext()
+
+
+def one_thread() -> AbstractContextManager[object]:
+    """One thread of OpenMP for what this thread computes inside: for boosted trees of few numbers, and beside busy processes."""
+    limited: AbstractContextManager[object] = found().limit(limits=1, user_api="openmp")
+    return limited
 
 
 @lru_cache(maxsize=1)

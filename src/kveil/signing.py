@@ -16,6 +16,18 @@ SECRET_WORD, PUBLIC_WORD = "kveil-secret-key", "kveil-public-key"  # first in a 
 class SigningKey:
     """A secret key: of whoever signs releases, of a collector, of a witness. `public` is what others pin.
 
+    Parameters
+    ----------
+    secret : bytes
+        32 secret bytes. `SigningKey.generate()` draws them, and `SigningKey.load(path)` reads them from a file.
+
+    Attributes
+    ----------
+    public : str
+        The public key, in hexadecimal digits.
+
+    Examples
+    --------
     >>> SigningKey(bytes(range(32))).public[:16]
     '03a107bff3ce10be'
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -105,11 +106,18 @@ def refused(kveil, tmp_path, budget):
         before, files = budget.charges(), tree(tmp_path)
         outcome = kveil(*arguments)
         assert outcome.code == code, outcome
-        assert outcome.out == ""
+        said = outcome.err
+        if "--json" in arguments:
+            assert outcome.err == ""
+            told = json.loads(outcome.out)
+            assert told["exit_code"] == code
+            said = f"kveil: {told['message']}\n"
+        else:
+            assert outcome.out == ""
         assert budget.charges() == before
         assert tree(tmp_path) == files
-        tells_nothing_about_rows(outcome.err, tmp_path)
-        return outcome.err
+        tells_nothing_about_rows(outcome.out + said, tmp_path)
+        return said
 
     return run
 

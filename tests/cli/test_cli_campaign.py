@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from datetime import UTC, datetime, timedelta
@@ -37,16 +38,21 @@ def test_a_campaign_goes_from_init_to_result(kveil, storage, tmp_path):
     (manifest,) = [one.hash for one in Collector(storage).manifests(name)]
     key = SigningKey.load("c.key").public
     (tmp_path / "point").write_text("51.2,9.4")
+    empty = kveil("collect", "status").out
+    assert ("0 reports (at least" in empty, "not limited" in empty) == (True, False), "nobody knows yet who will be let in"
     with serving(storage) as service:
         url = f"http://127.0.0.1:{service.port}"
         device = ("collect", "answer", url, "--key", key, "--ledger", "device.db", "--point-file", "point")
         missing = kveil(*device[:-1], "no-point", "--first")
         assert (missing.code, (tmp_path / "device.db").exists()) == (2, False), "a mistyped name is not paid for"
-        assert "new ledger file with is_first=True (in a shell: --first)" in kveil(*device[:6], "quiet.db", *device[7:]).out
+        quiet = kveil(*device[:6], "quiet.db", *device[7:])
+        assert (quiet.code, "new ledger file with is_first=True (in a shell: --first)" in quiet.out) == (2, True)
         waits = kveil(*device, "--first")
         assert (waits.code, "22 bytes are stored, to be sent at" in waits.out) == (3, True)
         sent = kveil(*device, "--now")
         assert (sent.code, "sent and stored" in sent.out, "0 of epsilon 4 is left" in sent.out) == (0, True, True)
+        shown = kveil("collect", "status").out
+        assert ("1 report (at least" in shown, "Reports are not limited to one per person." in shown) == (True, True)
         again = kveil(*device)
         assert (again.code, "22 bytes" in again.out) == (0, False), "nothing waits"
         wrong = kveil(*device[:4], "ab" * 32, *device[5:])
@@ -73,6 +79,9 @@ def test_too_few_reports_wait_and_an_end_asks_for_the_name(kveil, storage, monke
     few = kveil("collect", "close", name, "--early")
     assert (few.code, "fewer reports than it waits for (100). Wait, or end" in few.out) == (3, True)
     assert "one of few, withdrawn, fault" in kveil("collect", "end", name, "--key", "c.key", "--reason", "bored").err
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    nobody = kveil("collect", "end", name, "--key", "c.key", "--reason", "few")
+    assert (nobody.code, "passes --yes" in nobody.err) == (2, True), "without a terminal"
     monkeypatch.setattr("typer.prompt", lambda *_, **__: "something else")
     assert kveil("collect", "end", name, "--key", "c.key", "--reason", "few").code == 2
     monkeypatch.setattr("typer.prompt", lambda *_, **__: "trips")
@@ -87,10 +96,46 @@ def test_codes_are_printed_once_and_kept_as_digests(kveil, storage):
     told = kveil("collect", "codes", name, "--count", 5)
     codes = told.out.split()
     assert len(set(codes)) == 5
+    linked = json.loads(kveil("collect", "codes", name, "--count", 2, "--page", "https://page.example/", "--json").out)
+    codes += linked["codes"]
+    assert linked["links"] == [f"https://page.example/#campaign={name}&code={code}" for code in codes[5:]]
+    (link,) = kveil("collect", "codes", name, "--count", 1, "--page", "https://page.example/?lang=en").out.split()
+    assert link.startswith(f"https://page.example/?lang=en#campaign={name}&code=")
+    codes.append(link.split("=")[-1])
+    for page in ("page.example", "https://page.example/#top"):
+        assert kveil("collect", "codes", name, "--count", 1, "--page", page).code == 2
     assert "tie a report to a person" in told.err
     Collector(storage).dispose()
     text = storage.read_bytes()
     assert not any(code.encode() in text for code in codes)
+
+
+def test_a_device_sends_a_code_with_its_own_campaign_alone(kveil, storage, tmp_path):
+    init = ("collect", "init", "--key", "c.key", "--json", "--name")
+    terms = ("--protocol", "grid", "--people", 5000, "--k", 2, "--epsilon", 1, "--center", "50,10", "--radius", 5)
+    home, work = (json.loads(kveil(*init, name, *terms).out)["campaign"] for name in ("home", "work"))
+    code = kveil("collect", "codes", work, "--count", 1).out.strip()
+    (tmp_path / "point").write_text("51.2,9.4")
+    with serving(storage, admission="codes") as service:
+        url, key = f"http://127.0.0.1:{service.port}", SigningKey.load("c.key").public
+        device = ("collect", "answer", url, "--key", key, "--ledger", "device.db", "--point-file", "point", "--now")
+        assert kveil(*device, "--first", "--campaign", home[:12]).code == 3, "its report waits for a code"
+        for wrong in ((), ("--campaign", work[:12])):
+            told = kveil(*device, "--code", code, *wrong)
+            assert (told.code, "all 64 digits" in told.err) == (2, True)
+        told = kveil(*device, "--code", code, "--campaign", work)
+        assert (
+            told.code,
+            told.out.count("not admitted: a code is missing, wrong or used"),
+            told.out.count("sent and stored"),
+        ) == (3, 1, 1)
+        code = kveil("collect", "codes", home, "--count", 1).out.strip()
+        assert kveil(*device, "--code", code, "--campaign", home).out.count("sent and stored") == 1
+        other = (*device[:6], "other.db", *device[7:], "--first", "--code", code, "--campaign", home)
+        used = kveil(*other)
+        assert (used.code, "not admitted: a code is missing, wrong or used. They stay stored;" in used.out) == (3, True)
+    with Collector(storage) as collector:
+        assert [collector.last_round(name)[1] for name in (home, work)] == [1, 1]
 
 
 def test_keys_follow_each_other_by_a_statement_that_is_published(kveil, storage, tmp_path):
@@ -149,4 +194,4 @@ def test_a_refused_report_is_final_and_a_busy_collector_is_asked_again(storage):
             service.stop()
             assert sender.send(signed.hash, Report(0, bytes(16), 0).to_bytes()) == "later"
         with serving(storage, admission="codes") as service, Sender(f"http://127.0.0.1:{service.port}") as sender:
-            assert sender.send(signed.hash, two) == "later", "another proof may admit the same bytes"
+            assert sender.send(signed.hash, two) == "not admitted", "another proof may admit the same bytes"

@@ -11,7 +11,7 @@ import pytest
 
 import kveil as library
 from kveil import Ledger
-from kveil.cli.demo import PLACES
+from kveil.cli.city import BOUNDS, QUARTERS, RIVER_HALF, riders, river
 from kveil.testing import scripted
 
 
@@ -34,30 +34,50 @@ def with_out(arguments, out):
     return [*arguments[: arguments.index("-o")], "-o", out]
 
 
-def test_the_demo_prints_a_picture_the_guarantee_and_where_everything_is(kveil, here):
-    outcome = kveil("demo")
+def test_the_demo_tells_the_whole_story_and_where_everything_is(kveil, here, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    outcome = kveil("demo", "--open")
+    assert opened == [(here / "kveil-demo" / "report.html").as_uri()]
     assert (outcome.code, outcome.err) == (0, "")
     release = library.load(here / "kveil-demo" / "release")
     assert release.guarantee.valid
-    assert release.centers.shape == (5, 2)
+    assert release.centers.shape == (8, 2)
+    for number, words in enumerate(("made-up city", "Before a row is read", "The fit", "What privacy cost", "promised"), 1):
+        assert f"\n{number}. " in f"\n{outcome.out}"
+        assert words in outcome.out
     assert str(release.guarantee) in outcome.out
-    assert "\nSaved: kveil-demo/release (" in outcome.out
+    assert str(release.verdict()) in outcome.out
+    assert " Saved: kveil-demo/release (" in outcome.out
     assert "\nLeft on the ledger: epsilon 1, delta 0.\n" in outcome.out
-    assert "start_y (up)\n" in outcome.out
+    assert "north_km (up)\n" in outcome.out
     assert ". o O @ by weight" in outcome.out
-    assert sum(line.count("@") for line in outcome.out.splitlines() if line.endswith("|")) == 5, "centres of about equal weight"
+    assert "A picture: kveil-demo/centers.svg." in outcome.out
     made = {path.name for path in (here / "kveil-demo").iterdir()}
-    assert {"riders.csv", "ledger.db", "release", "centers.svg"} <= made
+    assert {"riders.csv", "bounds.json", "ledger.db", "release", "centers.svg", "report.html"} <= made
+    page = (here / "kveil-demo" / "report.html").read_text(encoding="utf-8")
+    assert "73.2 %" in page
+    assert ": the same release. It protects one record" in page
+    cost = outcome.out.partition("What privacy cost")[2].partition("5. ")[0]
+    assert 0.99 < float(cost.partition("nearest centre is ")[2].partition(" times")[0]) < 1.1
+    assert "not private" in cost
 
 
-def test_the_demo_finds_the_places_of_its_made_up_city(kveil, here):
-    """Noise moves a centre by about 0.02; a centre off by 0.5 means that something else is wrong."""
+def test_nobody_is_in_the_river_of_the_city_and_everybody_within_its_bounds():
+    rows = riders()
+    assert rows.shape == (30_000, 2)
+    assert (np.abs(rows[:, 1] - river(rows[:, 0])) > RIVER_HALF - 2e-3).all()  # metres are rounded
+    assert ((rows >= np.array(BOUNDS)[:, 0]) & (rows <= np.array(BOUNDS)[:, 1])).all()
+    assert np.array_equal(rows, riders())
+
+
+def test_the_demo_finds_the_crowds_of_its_made_up_city(kveil, here):
+    """Noise moves a centre by about 0.01 km; the narrow crowds are found to within the people around them."""
     with scripted(1):
         assert kveil("demo").code == 0
     centers = library.load(here / "kveil-demo" / "release").centers
-    distances = np.linalg.norm(centers[:, None, :] - np.array(PLACES)[None, :, :], axis=2)
-    assert sorted(distances.argmin(axis=1)) == [0, 1, 2, 3, 4]
-    assert distances.min(axis=1).max() < 0.5
+    narrow = np.array([quarter[1:3] for quarter in QUARTERS if quarter.name in ("stadium", "station", "university", "old town")])
+    assert np.linalg.norm(centers[:, None] - narrow, axis=2).min(axis=0).max() < 0.5
 
 
 def test_the_demo_never_overwrites(kveil, here):
@@ -99,22 +119,22 @@ def test_the_demo_in_json_is_one_object_that_matches_the_saved_release(kveil, he
     assert told["release"] == "somewhere/else/release"
     assert told["centers"] == release.centers.tolist()
     assert told["guarantee"] == json.loads(release.guarantee.to_json())
-    assert told["features"] == ["start_x", "start_y"]
+    assert told["features"] == ["east_km", "north_km"]
 
 
 def test_the_demo_works_without_matplotlib(kveil, here, monkeypatch):
-    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib" or name == "kveil.release.figure"]:
-        monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     outcome = kveil("demo")
     assert (outcome.code, outcome.err) == (0, "")
     assert ". o O @ by weight" in outcome.out
     assert not (here / "kveil-demo" / "centers.svg").exists()
+    assert "The picture is left out, here and in the report: matplotlib is missing" in outcome.out
+    assert "The picture is left out: matplotlib is not installed" in (here / "kveil-demo" / "report.html").read_text("utf-8")
     assert library.load(here / "kveil-demo" / "release").guarantee.valid
 
 
-@pytest.mark.parametrize("out", ["kveil-demo", "my demo's folder"])
-def test_the_suggested_command_works_once_and_then_the_budget_is_spent(kveil, here, out):
+def test_the_suggested_command_works_once_and_then_the_budget_is_spent(kveil, here):
+    out = "my demo's folder"
     command = suggestion(kveil("demo", "-o", out).out)
     assert kveil(*command).code == 0
     assert library.load(here / out / "three").centers.shape == (3, 2)

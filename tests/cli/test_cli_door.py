@@ -11,18 +11,30 @@ import numpy as np
 import pytest
 
 from kveil import __version__ as kveil_version
+from kveil.cli import watching
+from kveil.cli.commands import COMMANDS
+from kveil.progress import listen
 from kveil.testing import scripted
 
 ANSWERING = [("fit",), ("demo",), ("guarantee",), ("ledger", "init"), ("ledger", "show"), ("reproduce", "highdim-figures")]
-COMMANDS = [(), ("ledger",), ("reproduce",), *ANSWERING]
+EXPLAINED = [(), ("ledger",), ("reproduce",), ("stream", "add"), ("predict",), *ANSWERING]
 HEAVY = ["sklearn", "pandas", "polars", "dask", "distributed", "matplotlib", "typer", "rich"]
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("command", EXPLAINED, ids=" ".join)
 def test_every_command_explains_itself(kveil, command):
     outcome = kveil(*command, "--help")
     assert (outcome.code, outcome.err) == (0, "")
     assert f"Usage: {' '.join(['kveil', *command])}" in outcome.out
+
+
+@pytest.mark.parametrize("command", EXPLAINED, ids=" ".join)
+def test_no_type_is_shown_behind_an_option_that_takes_no_value(kveil, command):
+    shown = kveil(*command, "--help").out
+    assert "--help" in shown
+    assert "bool" not in shown.lower()
+    if command == ("fit",):
+        assert re.search(r"--epsilon\s+<?float", shown, flags=re.I), "others keep theirs"
 
 
 @pytest.mark.parametrize("command", ANSWERING, ids=" ".join)
@@ -35,6 +47,7 @@ def test_the_help_of_fit_names_every_option(kveil):
     for option in (
         "--out", "--k", "--epsilon", "--delta", "--bounds", "--center", "--radius", "--method", "--n-steps", "--scaling",
         "--columns", "--person", "--max-rows-per-person", "--relation", "--ledger", "--format", "--force", "--random-state",
+        "--demand", "--truncate", "--xy", "--degrees",
     ):  # fmt: skip
         assert re.search(rf"{option}\b", shown), option
 
@@ -44,7 +57,7 @@ def test_without_arguments_help_is_printed(kveil, command):
     outcome = kveil(*command)
     assert outcome.code in (0, 2), "which of them is up to typer"
     assert "Usage: kveil" in outcome.out + outcome.err
-    assert "Commands" in outcome.out + outcome.err
+    assert re.search("Commands|Find centres", outcome.out + outcome.err)
 
 
 def test_help_works_in_a_process_of_its_own(shell):
@@ -53,10 +66,16 @@ def test_help_works_in_a_process_of_its_own(shell):
     assert all(name in outcome.out for name in ("fit", "demo", "guarantee", "ledger"))
 
 
+OF_COMMANDS = [f"kveil.cli.{home.module}" for home in COMMANDS.values()]
+
+
 def test_importing_the_library_loads_nothing_heavy():
-    code = f"import sys, kveil; print(sorted(set({HEAVY}) & set(sys.modules)), kveil.__version__)"
+    code = f"import sys, kveil; print(sorted(set({HEAVY}) & set(sys.modules)), kveil.__version__);"
+    code += f"import kveil.cli.main; print(sorted({{'numpy', *{OF_COMMANDS}}} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
-    assert done.stdout.startswith("[] "), done.stdout
+    first, second = done.stdout.splitlines()
+    assert first.startswith("[] "), first
+    assert second == "[]", "the door loads the command that is typed, and no other"
 
 
 def table_of(n_rows, folder):
@@ -66,7 +85,7 @@ def table_of(n_rows, folder):
     return folder
 
 
-VERDICT = r"Verdict: .*\n.*\n.*\n"  # three lines, which released numbers decide
+RELEASED = r"\A(.+\n)+\nVerdict: .*\n.*\n.*\n"  # the table, and three lines that released numbers decide
 
 
 class TestTheNumberOfRows:
@@ -85,7 +104,7 @@ class TestTheNumberOfRows:
         return run
 
     def test_does_not_show_in_words(self, printed):
-        few, many = (re.sub(VERDICT, "", printed(n_rows).out) for n_rows in (1000, 2000))
+        few, many = (re.sub(RELEASED, "", printed(n_rows).out) for n_rows in (1000, 2000))
         assert few == many
 
     def test_does_not_show_in_json_but_in_released_numbers(self, printed):
@@ -114,14 +133,16 @@ class TestTheNumberOfRows:
         monkeypatch.setenv("FORCE_COLOR", "1")  # what makes rich believe in a terminal
         monkeypatch.setenv("TERM", "xterm")
         monkeypatch.delenv("NO_COLOR")
+        seen = []
         for n_rows in (1000, 2000):
             outcome = printed(n_rows, "--n-steps", 4)
-            counted = set(re.findall(r"(\S+)/(\S+)", outcome.err))
-            assert ("4", "4") in counted
-            assert counted <= {("0", "None"), *((str(step), "4") for step in range(5))}
-            assert "Lloyd step" in outcome.err
+            assert "100 % of this pass" in outcome.err
+            assert not re.search(r"\bNone\b|/", re.sub(r"\x1b\S*", "", outcome.err)), "never 0/None"
             assert str(n_rows) not in outcome.err
             assert "Lloyd step" not in outcome.out
+            seen.append(set(re.findall(r"[A-Za-z ]+\(step \d of \d\)", outcome.err)))
+        assert seen[0] == seen[1]
+        assert "Lloyd step (step 4 of 4)" in {label.strip() for label in seen[0]}
 
 
 def test_there_is_no_progress_where_nobody_watches(kveil, tmp_path):
@@ -132,3 +153,27 @@ def test_there_is_no_progress_where_nobody_watches(kveil, tmp_path):
 def test_the_package_can_be_run_as_a_module():
     done = subprocess.run([sys.executable, "-m", "kveil", "--version"], capture_output=True, text=True)
     assert (done.returncode, done.stdout.strip()) == (0, kveil_version)
+
+
+class TestLines:
+    """Off a terminal: one log line per minute, with a share and a time, and no size."""
+
+    def test_one_line_per_minute_tells_step_share_and_time_left(self, caplog):
+        now = [0.0]
+        lines = watching.Lines(clock=lambda: now[0])
+        with listen(lines.step, lines.read), caplog.at_level("INFO", "kveil.progress"):
+            lines.step("counting cells", 2, 5)
+            for second in range(151):
+                now[0] = float(second)
+                lines.read(10**6 * second, 300 * 10**6, "bytes")
+        assert [record.getMessage() for record in caplog.records] == [
+            "counting cells (step 2 of 5), 20 % of this pass, about 4 min left in it",
+            "counting cells (step 2 of 5), 40 % of this pass, about 3 min left in it",
+        ]
+
+    def test_they_reach_stderr_and_quiet_silences_them(self, kveil, csv, tmp_path, monkeypatch):
+        monkeypatch.setattr(watching, "EVERY", 0.0)
+        arguments = ("fit", csv, "--bounds", "0,10", "-k", 3)
+        shown = kveil(*arguments, "-o", tmp_path / "a").err
+        assert re.search(r"^kveil: counting cells \(step 2 of 5\), \d+ % of this pass", shown, flags=re.M)
+        assert kveil(*arguments, "-o", tmp_path / "b", "--quiet").err == ""

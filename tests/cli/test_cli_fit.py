@@ -46,7 +46,7 @@ def is_the_release_of(model, release):
     return release.guarantee == model.guarantee_ and release.parameters == model.release_.parameters
 
 
-def test_a_fit_says_what_it_saved_and_ends_with_the_guarantee(kveil, csv, tmp_path):
+def test_a_fit_prints_the_centres_first_then_the_promise_and_what_to_type_next(kveil, csv, tmp_path):
     outcome = kveil("fit", csv, "-o", tmp_path / "out", *ARGUMENTS)
     assert outcome.code == 0
     assert outcome.err == ""
@@ -54,10 +54,25 @@ def test_a_fit_says_what_it_saved_and_ends_with_the_guarantee(kveil, csv, tmp_pa
     assert release.guarantee.valid
     assert release.centers.shape == (3, 2)
     assert release.features == ("age", "height")
+    table, verdict, note, told, saved = outcome.out.split("\n\n")
+    header, *lines = table.splitlines()
+    assert header.split() == ["centre", "share", "age", "height", "told", "apart"]
+    assert len(lines) == 3
+    for line, center, weight in zip(lines, release.centers, release.weights, strict=True):
+        number, share, _, age, _, error, height, *_ = line.split()
+        assert float(share) == pytest.approx(100 * weight, abs=0.051)
+        assert [float(age), float(height)] == pytest.approx(center, abs=0.06 * float(error)), number
+    assert verdict == str(release.verdict())
+    assert note == "Note: bounds: low 0, high 10 in every column"
+    assert told.splitlines() == [
+        "Promise: epsilon = 1, delta = 0 for one record; curator model.",
+        "Whoever sees the release: adding or removing one record makes no outcome more than 2.72 times as likely.",
+    ]
     alone = "No ledger was named, so nobody adds this release to earlier ones."
-    note = "Note: bounds: low 0, high 10 in every column"
-    saved = f"3 centres of 2 feature(s) by tree saved at {tmp_path / 'out'}. {alone}"
-    assert outcome.out == f"{saved}\n\n{release.verdict()}\n\n{note}\n\n{release.guarantee}\n"
+    first, *following = saved.splitlines()
+    assert first == f"Saved at {tmp_path / 'out'}: 3 centres of 2 columns by the method tree. {alone}"
+    for command in (line.split("  ")[1] for line in following[1:]):
+        assert kveil(*command.split()[1:]).code == 0, "what is suggested works"
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["card.md", "centers.parquet", *BESIDE]
 
 
@@ -139,7 +154,7 @@ def test_columns_are_used_in_the_order_they_were_named(fitted, csv, rows):
     assert release.features == ("height", "age")
     assert is_the_release_of(model_of(rows[:, ::-1]), release)
     printed, release = fitted(csv, *ARGUMENTS, "--columns", "height", out="one")
-    assert printed.startswith("3 centres of 1 feature(s) ")
+    assert "3 centres of 1 column by the method" in printed
     assert is_the_release_of(model_of(rows[:, 1:]), release)
 
 
@@ -301,7 +316,7 @@ def test_without_noise_the_words_promise_nothing(kveil, csv, tmp_path):
     openly = (*ARGUMENTS, "--epsilon", "inf", "--no-privacy")
     outcome = kveil("fit", csv, "-o", tmp_path / "out", *openly)
     assert outcome.code == 0
-    assert outcome.out.endswith("No privacy guarantee: the result was computed without noise. Do not let it leave the house.\n")
+    assert "\n\nNo privacy guarantee: the result was computed without noise. Do not let it leave the house.\n" in outcome.out
     told = json.loads(kveil("fit", csv, "-o", tmp_path / "json", *openly, "--json").out)
     assert told["guarantee"]["epsilon"] == "inf"
 
@@ -319,14 +334,14 @@ def test_what_rows_hold_never_stops_a_fit(kveil, tmp_path):
 def test_the_folder_of_the_caller_is_where_relative_paths_begin(kveil, csv, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     outcome = kveil("fit", "in/table.csv", "-o", "out", *ARGUMENTS)
-    assert outcome.out.startswith("3 centres of 2 feature(s) by tree saved at out. ")
+    assert "\nSaved at out: 3 centres of 2 columns by the method tree. " in outcome.out
     assert library.load(tmp_path / "out").features == ("age", "height")
 
 
 def test_a_fit_in_a_process_of_its_own_does_the_same(shell, csv, tmp_path):
-    outcome = shell("fit", csv, "-o", tmp_path / "out", *ARGUMENTS)
-    assert (outcome.code, outcome.err) == (0, "")
-    assert outcome.out.endswith(f"\n\n{library.load(tmp_path / 'out').guarantee}\n")
+    outcome = shell("fit", csv, "-o", tmp_path / "out", *ARGUMENTS, "--verbose")
+    assert outcome.code == 0
+    assert f"\n\n{library.load(tmp_path / 'out').guarantee}\n" in outcome.out
 
 
 def test_a_result_that_is_noise_can_fail_the_command_after_it_was_saved(kveil, csv, tmp_path):
@@ -336,6 +351,7 @@ def test_a_result_that_is_noise_can_fail_the_command_after_it_was_saved(kveil, c
     assert kveil("fit", csv, "-o", tmp_path / "two", *loud).code == 0
     failed = kveil("fit", csv, "-o", tmp_path / "three", *loud, "--fail-on", "noise")
     assert (failed.code, "Verdict: noise." in failed.out, failed.err) == (5, True, "")
+    assert ("`kveil inspect` shows them" in failed.out, "`kveil inspect` shows them" in quiet.out) == (True, False)
     assert kveil("verdict", tmp_path / "three").out == f"{library.load(tmp_path / 'three').verdict()}\n"
     assert json.loads(kveil("verdict", tmp_path / "three", "--json").out)["word"] == "noise"
 
@@ -359,6 +375,8 @@ def test_a_public_sample_is_read_like_the_table_and_told(kveil, tmp_path):
     assert outcome.code == 0, outcome
     assert "a public sample was used. Its rows are not protected" in outcome.out
     assert library.load(tmp_path / "out").parameters["public_sample"]["rows"] == 90
+    pattern = str(own)[:-5] + "?" + str(own)[-4:]
+    assert "is the table of the fit" in kveil("fit", pattern, "-o", tmp_path / "again", *ARGUMENTS, "--public", own).err
     outcome = kveil("fit", own, "-o", tmp_path / "again", *ARGUMENTS, "--public", own)
     assert outcome.code == 2
     assert "the table of the fit itself" in outcome.err

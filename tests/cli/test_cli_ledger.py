@@ -17,7 +17,7 @@ FIT = ("--k", 2, "--bounds", "0,10")
 def test_a_new_budget_is_told_in_words(kveil, tmp_path):
     db = tmp_path / "clinic.db"
     outcome = kveil("ledger", "init", db, "--epsilon", 1.5)
-    assert outcome == (0, f'ledger "clinic" at {db}: epsilon 1.5, delta 0, rule pure\n', "")
+    assert outcome == (0, f'ledger "clinic" at {db}: epsilon 1.5, delta 0. The epsilons of all releases add up.\n', "")
     ledger = Ledger.open(db)
     assert (ledger.name, ledger.relation, ledger.unit, ledger.rule) == ("clinic", "add-remove", PrivacyUnit(), "pure")
     assert ledger.remaining() == (1.5, 0.0, None)
@@ -38,7 +38,8 @@ def test_people_relation_delta_and_rule_are_kept(kveil, tmp_path):
     assert (ledger.unit, ledger.relation, ledger.rule) == (PrivacyUnit("person", 3), "replace-one", "approx")
     assert ledger.remaining().delta == pytest.approx(1e-6)
     shown = kveil("ledger", "show", tmp_path / "b.db").out
-    assert 'ledger "b": epsilon 2, delta 1e-06, replace-one, protects one person with at most 3 records, rule approx\n' in shown
+    assert 'ledger "b": epsilon 2, delta 1e-06, replace-one, protects one person with at most 3 records. ' in shown
+    assert "The epsilons of all releases add up, and so do their deltas.\n" in shown
 
 
 def test_a_budget_with_a_delta_adds_zcdp_unless_told_otherwise(kveil, tmp_path):
@@ -51,12 +52,12 @@ def test_a_budget_with_a_delta_adds_zcdp_unless_told_otherwise(kveil, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (("--epsilon", 0), "epsilon must be between"),
-        (("--epsilon", -1), "epsilon must be between"),
-        (("--epsilon", "inf"), "epsilon must be between"),
+        (("--epsilon", 0), "epsilon must be above 0"),
+        (("--epsilon", -1), "epsilon must be above 0"),
+        (("--epsilon", "inf"), "epsilon must be above 0"),
         (("--epsilon", 1, "--delta", 1), "delta must be in [0, 1)"),
         (("--epsilon", 1, "--rule", "zcdp"), "need delta > 0"),
-        (("--epsilon", 1, "--delta", 1e-6, "--rule", "pure"), "goes with delta=0"),
+        (("--epsilon", 1, "--delta", 1e-6, "--rule", "pure"), "goes with --delta 0"),
         (("--epsilon", 1, "--rule", "guess"), "rule must be 'auto', 'pure', 'zcdp' or 'approx', got 'guess'"),
         (("--epsilon", 1, "--unit", "person"), "--unit takes `record`, `person:M`"),
         (("--epsilon", 1, "--unit", "person:0"), "--unit takes"),
@@ -85,7 +86,7 @@ def test_an_unused_budget_is_shown_whole(kveil, budget, tmp_path):
     outcome = kveil("ledger", "show", tmp_path / "budget.db")
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.splitlines() == [
-        'ledger "clinic": epsilon 2, delta 0, add-remove, protects one record, rule pure',
+        'ledger "clinic": epsilon 2, delta 0, add-remove, protects one record. The epsilons of all releases add up.',
         "spent: epsilon 0, delta 0",
         "left:  epsilon 2, delta 0",
     ]

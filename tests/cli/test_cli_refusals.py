@@ -41,12 +41,13 @@ def fit_refused(refused, csv, tmp_path):
         ((), "bounds is missing"),
         (("--center", "1,2"), "bounds is missing"),
         ((*BOUNDS, "--radius", 3), "either bounds or center and radius"),
-        ((*BOUNDS, "--k", 0), "n_clusters must be a whole number of at least 1, got 0"),
+        ((*BOUNDS, "--k", 0), "--k must be a whole number of at least 1, got 0"),
         ((*BOUNDS, "--k", -3), "got -3"),
-        ((*BOUNDS, "--n-steps", 0), "n_steps must be a whole number of at least 1"),
-        ((*BOUNDS, "--epsilon", 0), "epsilon must be between"),
-        ((*BOUNDS, "--epsilon", -1), "epsilon must be between"),
-        ((*BOUNDS, "--epsilon", "nan"), "epsilon must be between"),
+        ((*BOUNDS, "--n-steps", 0), "--n-steps must be a whole number of at least 1"),
+        (("--bounds", "10,0"), "has low 10 and high 0. Take them from public knowledge.\n"),
+        ((*BOUNDS, "--epsilon", 0), "epsilon must be above 0, from 2**-30 to 1024"),
+        ((*BOUNDS, "--epsilon", -1), "epsilon must be above 0, from 2**-30 to 1024"),
+        ((*BOUNDS, "--epsilon", "nan"), "epsilon must be above 0, from 2**-30 to 1024"),
         ((*BOUNDS, "--epsilon", "inf"), "say --no-privacy"),
         ((*BOUNDS, "--no-privacy"), "goes with --epsilon inf"),
         ((*BOUNDS, "--objective", "k-median", "--method", "lloyd"), "is not for --objective k-median"),
@@ -71,8 +72,8 @@ def fit_refused(refused, csv, tmp_path):
         ((*BOUNDS, "--columns", ""), 'there is no column ""'),
         ((*BOUNDS, "--person", "id"), 'there is no column "id"'),
         ((*BOUNDS, "--person", "age", "--columns", "age"), "cannot be a feature too"),
-        ((*BOUNDS, "--max-rows-per-person", 3), "it needs person="),
-        ((*BOUNDS, "--person", "age", "--max-rows-per-person", 0), "max_rows_per_person must be between"),
+        ((*BOUNDS, "--max-rows-per-person", 3), "it needs --person"),
+        ((*BOUNDS, "--person", "age", "--max-rows-per-person", 0), "--max-rows-per-person must be between"),
     ],
 )
 def test_parameters_that_cannot_be_used_are_refused(fit_refused, arguments, text):
@@ -116,6 +117,10 @@ class TestTables:
     def test_a_csv_without_header_is_refused_and_its_first_row_not_quoted(self, fit_refused, rows, tmp_path):
         np.savetxt(tmp_path / "bare.csv", rows, delimiter=",")
         assert "is not a header" in fit_refused(2, *BOUNDS, data=tmp_path / "bare.csv")
+
+    def test_an_empty_file_is_called_empty(self, fit_refused, tmp_path):
+        (tmp_path / "empty.csv").touch()
+        assert "is empty" in fit_refused(2, *BOUNDS, data=tmp_path / "empty.csv")
 
     def test_a_column_of_type_text_is_named_and_its_text_not_quoted(self, fit_refused, rows, tmp_path):
         frame = pd.DataFrame(rows, columns=["age", "height"]).assign(town=f"town of {SECRET}")
@@ -171,8 +176,9 @@ class TestPlaces:
     def test_an_existing_place_is_not_touched(self, fit_refused, tmp_path):
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / "thesis.tex").write_text("years of work")
-        assert "there is something at" in fit_refused(2, *BOUNDS)
-        assert "is not a kveil release" in fit_refused(2, *BOUNDS, "--force")
+        said = fit_refused(2, *BOUNDS)
+        assert ("there is something at" in said, "or pass --force if it is" in said) == (True, True)
+        assert "so --force does not touch it" in fit_refused(2, *BOUNDS, "--force")
         (tmp_path / "file").write_text("one file")
         assert "there is something at" in fit_refused(2, *BOUNDS, out=tmp_path / "file")
         assert "is not a kveil release" in fit_refused(2, *BOUNDS, "--force", out=tmp_path / "file")
@@ -215,12 +221,15 @@ class TestUsage:
             ("--random-state", -1),
             ("--random-state", 2**32),
             ("--seed", 1),
-            ("another.csv",),
         ],
     )
     def test_arguments_that_make_no_sense_are_refused(self, refused, csv, tmp_path, arguments):
         said = refused(2, "fit", csv, "-o", tmp_path / "out", *BOUNDS, "--ledger", tmp_path / "budget.db", *arguments)
         assert "Usage: kveil fit" in said
+
+    def test_a_second_table_that_is_not_there_is_named(self, refused, csv, tmp_path):
+        said = refused(2, "fit", csv, "-o", tmp_path / "out", *BOUNDS, "--ledger", tmp_path / "budget.db", "another.csv")
+        assert "there is no file another.csv" in said
 
     def test_a_number_of_clusters_that_is_none_is_refused(self, refused, csv, tmp_path):
         said = refused(2, "fit", csv, "-o", tmp_path / "out", *BOUNDS, "--ledger", tmp_path / "budget.db", "--k", "many")
@@ -268,7 +277,7 @@ class TestBudget:
         assert other.charges() == ()
 
     def test_a_ledger_that_is_not_there_or_is_none_is_bad_input(self, fit_refused, csv):
-        assert "no ledger at" in fit_refused(2, *BOUNDS, ledger="nothing.db")
+        assert "Check the name; if there is none yet" in fit_refused(2, *BOUNDS, ledger="nothing.db")
         assert "no kveil ledger" in fit_refused(2, *BOUNDS, ledger=csv)
 
 
@@ -315,7 +324,11 @@ class TestUnforeseen:
     def test_an_interrupt_while_rows_are_read_says_that_the_reservation_stays_spent(self, broken, kveil, csv, budget, tmp_path):
         broken(KeyboardInterrupt())
         outcome = self.run(kveil, csv, tmp_path)
-        assert outcome == (130, "", "kveil: interrupted. What was reserved on a ledger stays spent.\n")
+        assert outcome == (
+            130,
+            "",
+            "kveil: interrupted. What was reserved on a ledger stays spent; `kveil ledger show` tells whether it was charged.\n",
+        )
         assert not (tmp_path / "out").exists()
         assert len(budget.charges()) == 1
 
@@ -331,7 +344,11 @@ class TestUnforeseen:
     ):
         monkeypatch.setattr("kveil.release.place._sync_folder", lambda *_: signal.raise_signal(signal.SIGTERM))
         outcome = self.run(kveil, csv, tmp_path)
-        assert outcome == (143, "", "kveil: terminated. What was reserved on a ledger stays spent.\n")
+        assert outcome == (
+            143,
+            "",
+            "kveil: terminated. What was reserved on a ledger stays spent; `kveil ledger show` tells whether it was charged.\n",
+        )
         assert signal.getsignal(signal.SIGTERM) is deaf
         assert {path.name for path in tmp_path.iterdir() if not path.name.startswith("budget.db")} == {"in"}
         assert len(budget.charges()) == 1

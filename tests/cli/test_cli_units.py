@@ -83,11 +83,11 @@ def test_values_for_missing_cells_come_from_a_file(kveil, table):
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("--missing", "mean"), 'needs scaling="private"'),
+        (("--missing", "mean"), "needs --scaling private"),
         (("--missing", "zero"), "missing must be"),
         (("--missing", "no.json"), "must name a file of JSON"),
         (("--categories", "no.json"), "must name a file of JSON"),
-        (("--category-weight", "-1"), "category_weight"),
+        (("--category-weight", "-1"), "--category-weight must be"),
         (("--scaling", "private", "--method", "lloyd"), "lists every charge beforehand"),
     ],
     ids=str,

@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv as csv_module
 import io
 import json
+import shutil
 import stat
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from kveil import Ledger, SigningKey, load
+from kveil.kernel.loss import Plan, guarantee
 
 FIT = ("--k", 3, "--bounds", "0,10", "--epsilon", 0.5)
 STATED = ("--purpose", "beds per ward", "--data-name", "admissions 2025", "--by", "A. Hill")
@@ -55,7 +58,14 @@ def test_a_signed_release_is_verified_line_by_line(kveil, saved, tmp_path):
     assert all(line.startswith("ok ") for line in lines)
     told = json.loads(kveil("verify", saved, "--json").out)
     assert told["good"] is True
-    assert [check["state"] for check in told["checks"]] == ["ok", "open", *["ok"] * 5]
+    assert [check["state"] for check in told["checks"]] == ["ok", "open", *["ok"] * 5, "open"]
+    assert told["left_open"] == ["signature", "ledger"]
+    outcome = kveil("verify", saved)
+    assert outcome.code == 0
+    assert outcome.out.splitlines()[-2:] == [
+        'open    ledger      it names "clinic" as payer; pass --ledger to ask it',
+        "Left open: signature, ledger. What was not checked would not be seen.",
+    ]
 
 
 @pytest.mark.parametrize("option", [(), ("--json",)])
@@ -71,9 +81,57 @@ def test_what_fails_is_named_and_the_exit_code_is_4(kveil, saved, option):
     assert "card.md is not the file that was saved" in outcome.out
 
 
+@pytest.fixture
+def forged(saved, tmp_path):
+    """A tenth of the epsilon wherever it is said, digests that are right, and the signature of the release it was made from."""
+    release = load(saved)
+    old = release.guarantee
+    charges, draws = (tuple(replace(one, epsilon=one.epsilon / 10) for one in part) for part in (old.charges, old.draws))
+    less = replace(guarantee(Plan(charges, old.relation, old.unit), trust=old.trust), draws=draws)
+    made = replace(release, guarantee=less, parameters={**release.parameters, "epsilon": 0.05}).save(tmp_path / "forged")
+    shutil.copy(saved / "signature.json", made / "signature.json")
+    return made
+
+
+def test_nothing_that_vouches_for_a_release_is_made_of_one_with_a_wrong_signature(kveil, refused, forged, tmp_path):
+    assert kveil("verify", forged).code == 4
+    says = "signature.json is not a signature of this release"
+    assert says in refused(2, "guarantee", forged, "--check")
+    for command in (("report", forged), ("card", forged), ("card", forged, "--json")):
+        told = refused(4, *command)
+        assert f"signature ({says})" in told
+        assert "`kveil verify RELEASE`" in told
+    assert not (tmp_path / "forged.html").exists()
+    (forged / "signature.json").unlink()
+    assert kveil("report", forged, "-o", tmp_path / "a.html").code == 0, "without key and ledger nothing contradicts it"
+    told = refused(4, "report", forged, "--ledger", tmp_path / "budget.db")
+    assert "the ledger charged something else than the guarantee lists" in told
+
+
+def test_a_report_is_refused_beside_files_that_no_promise_covers(refused, saved):
+    (saved / "rows.csv").write_text("age\n1\n")
+    assert "other files (the folder also holds 'rows.csv'" in refused(4, "report", saved)
+
+
+def test_a_report_says_by_which_key_the_release_is_signed_and_who_asked(kveil, saved, key, tmp_path):
+    outcome = kveil("report", saved, "--ledger", tmp_path / "budget.db")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "It also shows the ledger's budget, and who asked if stated." in outcome.out
+    page = (tmp_path / "out.html").read_text()
+    assert f"signed by {SigningKey.load(key).public}. Whoever receives it compares this key" in page
+    assert "A. Hill" in page
+    (saved / "signature.json").unlink()
+    assert kveil("report", saved, "--force").code == 0
+    page = (tmp_path / "out.html").read_text()
+    assert "not signed: nothing here tells who made it" in page
+    assert "A. Hill" not in page
+
+
 def test_a_key_or_a_ledger_that_is_none_is_bad_input(refused, saved, tmp_path):
     assert "64 hexadecimal digits" in refused(2, "verify", saved, "--key", "abc")
-    assert "no ledger at" in refused(2, "verify", saved, "--ledger", tmp_path / "no.db")
+    told = refused(2, "verify", saved, "--ledger", tmp_path / "no.db")
+    assert "no ledger at" in told
+    assert "ledger init" not in told, "a new ledger has paid for nothing"
 
 
 def test_the_two_files_of_a_key_are_not_taken_for_each_other(refused, csv, key, saved, tmp_path):
@@ -173,6 +231,7 @@ def test_a_reclustered_release_can_be_signed_and_noted(kveil, saved, key, tmp_pa
     db, two = tmp_path / "budget.db", tmp_path / "two"
     assert kveil("recluster", saved, "-k", 2, "-o", two).code == 0
     assert kveil("verify", two, "--ledger", db).code == 4
+    assert "says that it was clustered again" in kveil("report", two, "--ledger", db).err
     assert kveil("recluster", saved, "-k", 2, "-o", two, "--force", "--ledger", db, "--sign", key).code == 0
     assert kveil("verify", two, "--ledger", db, "--key", f"{key}.pub").code == 0
     assert kveil("verify", saved, "--ledger", db, "--key", f"{key}.pub").code == 0

@@ -110,7 +110,7 @@ def test_a_hundred_million_rows_are_planned():
     model = PrivateKMeans(3, epsilon=0.5, bounds=(-1, 1))
     found = plan(model, 10**8, sample=sample, n_runs=1)
     assert found.figures.word == "good"
-    assert 2**20 <= found.figures.cells < 1.1 * 2**20  # those of the grid, and coarse ones beside them
+    assert 2**16 <= found.figures.cells < 1.25 * 2**16  # as many as there may be of the grid, and coarse ones beside them
     assert found.trials[-1].used == 1024
     assert found.trials[-1].is_cut
     assert "where budgets end" in str(found)

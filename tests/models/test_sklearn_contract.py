@@ -60,8 +60,12 @@ def test_it_works_in_a_pipeline_and_a_search(blobs):
 
 @pytest.mark.parametrize("name", sorted(DECLARED))
 def test_the_declared_exceptions_are_still_needed(name):
-    """If scikit-learn changes so that one passes, the list above should shrink."""
+    """If scikit-learn changes so that one passes, the list above should shrink. Two fits are alike in 2 of 100 cases."""
     from sklearn.utils import estimator_checks
 
+    def check_eight_times():
+        for _ in range(8):
+            getattr(estimator_checks, name)("PrivateKMeans", PrivateKMeans(n_clusters=3, bounds=(-20, 20), n_steps=2))
+
     with pytest.raises((AssertionError, AttributeError)):
-        getattr(estimator_checks, name)("PrivateKMeans", PrivateKMeans(n_clusters=3, bounds=(-20, 20), n_steps=2))
+        check_eight_times()

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
 
+from kveil.cli.panels import LEDGER
+from kveil.cli.watching import bar_on_terminals as bar_on_terminals
+from kveil.cli.watching import progress_on_terminals as progress_on_terminals
 from kveil.errors import InvalidValue
-from kveil.progress import Listener, listen
 
-PURPOSE = Annotated[str | None, typer.Option(help="what it is for: for the ledger and the card")]
-DATA_NAME = Annotated[str | None, typer.Option(help="what the data is called: for the ledger and the card")]
-LEDGER_PURPOSE = Annotated[str | None, typer.Option(help="what it is for: for the ledger")]  # of what makes no card
-LEDGER_DATA_NAME = Annotated[str | None, typer.Option(help="what the data is called: for the ledger")]
-BY = Annotated[str | None, typer.Option(help="who asked: for the ledger alone")]
+PURPOSE = Annotated[str | None, typer.Option(help="what it is for; on the ledger and the card", rich_help_panel=LEDGER)]
+DATA_NAME = Annotated[
+    str | None, typer.Option(help="what the data is called; on the ledger and the card", rich_help_panel=LEDGER)
+]
+LEDGER_PURPOSE = Annotated[
+    str | None, typer.Option(help="what it is for; on the ledger", rich_help_panel=LEDGER)
+]  # no card is made
+LEDGER_DATA_NAME = Annotated[str | None, typer.Option(help="what the data is called; on the ledger", rich_help_panel=LEDGER)]
+BY = Annotated[str | None, typer.Option(help="who asked; on the ledger alone", rich_help_panel=LEDGER)]
+
+Data = Path | str | list[str]  # what was typed as a table
 
 
 def stated(ledger: Path | None, purpose: str | None, data_name: str | None, by: str | None) -> Any:
@@ -42,7 +46,10 @@ def parse_bounds(text: str | None, names: tuple[str, ...] | None) -> tuple[Any, 
     if len(parts) == 2 and all(_is_number(part) for part in parts):
         return float(parts[0]), float(parts[1])
     if not os.path.isfile(text):
-        raise InvalidValue(f"--bounds takes LOW,HIGH or a JSON file, and there is no file {text!r}. Example: --bounds 0,100")
+        raise InvalidValue(
+            f"--bounds takes LOW,HIGH or a JSON file, and there is no file {text!r}. "
+            'Examples: --bounds 0,100, or a file of {"age": [0, 120], "hours": [0, 80]} for bounds by column.'
+        )
     pairs = _read_pairs(Path(text), names)
     return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
 
@@ -57,22 +64,38 @@ def parse_numbers(option: str, text: str | None) -> Any:
     return float(parts[0]) if len(parts) == 1 else [float(part) for part in parts]
 
 
-def parse_labels(text: str | None, data: Path) -> list[str | int] | None:
+def table_of(data: list[str]) -> str | list[str]:
+    """What `kveil.read` takes: one path, pattern or URL, or several."""
+    return data[0] if len(data) == 1 else data
+
+
+def is_array(data: Data) -> bool:
+    """Whether columns have numbers and no names."""
+    first = data[0] if isinstance(data, list) else data
+    return str(first).lower().endswith((".npy", ".npz"))
+
+
+def parse_delimiter(text: str | None) -> str | None:
+    """One character; `tab` and `\\t` are a tab, which is hard to type."""
+    return "\t" if text in ("tab", "\\t") else text
+
+
+def parse_labels(text: str | None, data: Data) -> list[str | int] | None:
     """Columns separated by commas."""
     return None if text is None else [_label(name.strip(), data) for name in text.split(",")]
 
 
-def parse_missing(text: str, data: Path) -> Any:
+def parse_missing(text: str, data: Data) -> Any:
     """`middle`, `drop` or `mean`, or a JSON file: {"age": 40, ...}."""
     return _by_column("--missing", '{"age": 40}', text, data) if text.lower().endswith(".json") else text
 
 
-def parse_categories(path: Path | None, data: Path) -> Any:
+def parse_categories(path: Path | None, data: Data) -> Any:
     """A JSON file of public levels: {"sex": ["female", "male"], ...}."""
     return None if path is None else _by_column("--categories", '{"sex": ["female", "male"]}', str(path), data)
 
 
-def parse_label(text: str | None, data: Path) -> str | int | None:
+def parse_label(text: str | None, data: Data) -> str | int | None:
     """One column."""
     return None if text is None else _label(text, data)
 
@@ -92,27 +115,6 @@ def parse_clusters(text: str) -> int | str:
     except ValueError:
         pass
     raise InvalidValue("--k takes a whole number, or auto. Example: -k 8")
-
-
-@contextmanager
-def progress_on_terminals() -> Iterator[None]:
-    """A bar of a fit's public steps on stderr, if a person is watching."""
-    with bar_on_terminals() as update, listen(update):
-        yield
-
-
-@contextmanager
-def bar_on_terminals() -> Iterator[Listener]:
-    """What moves a bar on stderr, if a person is watching; otherwise it moves nothing."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda label, number, total: None
-        return
-    with Progress(
-        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"), console=console
-    ) as bar:
-        task = bar.add_task("reading", total=None)
-        yield lambda label, number, total: bar.update(task, description=label, completed=number, total=total)
 
 
 def _read_pairs(path: Path, names: tuple[str, ...] | None) -> list[Any]:
@@ -137,7 +139,7 @@ def _read_pairs(path: Path, names: tuple[str, ...] | None) -> list[Any]:
     return data
 
 
-def _by_column(option: str, example: str, path: str, data: Path) -> dict[str | int, Any]:
+def _by_column(option: str, example: str, path: str, data: Data) -> dict[str | int, Any]:
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -147,9 +149,9 @@ def _by_column(option: str, example: str, path: str, data: Path) -> dict[str | i
     return {_label(name, data): value for name, value in found.items()}
 
 
-def _label(text: str, data: Path) -> str | int:
+def _label(text: str, data: Data) -> str | int:
     """Columns have names, but in arrays, where they have numbers."""
-    return int(text) if data.suffix.lower() in (".npy", ".npz") and text.isdecimal() else text
+    return int(text) if is_array(data) and text.isdecimal() else text
 
 
 def _is_number(text: str) -> bool:

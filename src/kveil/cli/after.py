@@ -10,10 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from kveil.cli._options import parse_range
-from kveil.cli.fit import Format, check_place, signing_key
+from kveil.cli.choices import Format
+from kveil.cli.saving import check_place, signing_key
 from kveil.errors import InvalidValue
 
-OUT = Annotated[Path, typer.Argument(help="folder of a saved release")]
+OUT = Annotated[Path, typer.Argument(metavar="RELEASE", help="folder of a saved release")]
 SEED = Annotated[int | None, typer.Option(min=0, max=2**32 - 1, help="steers public choices; by default always the same ones")]
 AS_JSON = Annotated[bool, typer.Option("--json", help="print JSON")]
 
@@ -24,12 +25,12 @@ def recluster(
     to: Annotated[Path, typer.Option("--out", "-o", help="folder for the new release; must not exist")],
     format: Annotated[Format, typer.Option(help="of the centres")] = Format.parquet,
     force: Annotated[bool, typer.Option("--force", help="replace an older release there")] = False,
-    ledger: Annotated[Path | None, typer.Option(help="note the new release on the ledger that paid for OUT")] = None,
+    ledger: Annotated[Path | None, typer.Option(help="note the new release on the ledger that paid for RELEASE")] = None,
     sign: Annotated[Path | None, typer.Option(help="sign the new release with this key, from `kveil keys new`")] = None,
     random_state: SEED = None,
     as_json: AS_JSON = False,
 ) -> None:
-    """Another number of centres from the release at OUT, for no charge: the data is not needed."""
+    """Another number of centres from RELEASE, for no charge: the data is not needed."""
     from kveil import Ledger, load
 
     check_place(to, force)
@@ -52,7 +53,7 @@ def curve(
     random_state: SEED = None,
     as_json: AS_JSON = False,
 ) -> None:
-    """What other numbers of clusters would cost, and how many the release at OUT suggests. No charge, no data needed."""
+    """What other numbers of clusters would cost, and how many RELEASE suggests. No charge, no data needed."""
     from kveil import load
 
     drawn = "" if picture is None else f"\nDrawn into {_new_file(picture)}."
@@ -68,7 +69,7 @@ def sample(
     to: Annotated[Path, typer.Option("--out", "-o", help="the .csv to write; must not exist")],
     random_state: SEED = None,
 ) -> None:
-    """Made-up rows that lie about where the rows behind the release at OUT did. To try things on; do not publish them as data."""
+    """Made-up rows that lie about where the rows behind RELEASE did. To try things on; do not publish them as data."""
     from kveil import load
 
     release = load(out)

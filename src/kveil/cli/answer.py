@@ -13,8 +13,19 @@ from kveil.cli.campaigns import NOT_YET
 from kveil.errors import InvalidValue
 
 if TYPE_CHECKING:
+    from kveil.collect.book import Spend
     from kveil.collect.client import LocalClient
-    from kveil.service.sender import Sender
+    from kveil.service.sender import Code, Sender
+
+REFUSED = 2
+LATER = ("not now", "not asked")  # of refusals, those that say nothing against what was asked
+OUTCOMES = {
+    "stored": "sent and stored",
+    "refused": "refused for good; it stays spent",
+    "not admitted": "not admitted: a code is missing, wrong or used. They stay stored; run this again with a right code, and the "
+    "same bytes are sent",
+    "later": "not taken; try again later",
+}
 
 
 def answer(
@@ -25,7 +36,9 @@ def answer(
     point_file: Annotated[
         Path | None, typer.Option("--point-file", exists=True, dir_okay=False, help="file with the point; else it is asked for")
     ] = None,  # a name that was mistyped must not be paid for; what the file holds is never refused
-    code: Annotated[str | None, typer.Option(help="one-time code, where the collector asks for one")] = None,
+    code: Annotated[
+        str | None, typer.Option(help="one-time code, where the collector asks for one; with --campaign, all of its digits")
+    ] = None,
     cap: Annotated[float, typer.Option(help="epsilon that this device may spend in 365 days")] = 4.0,
     first: Annotated[bool, typer.Option("--first", help="this device has no ledger yet; a lost one means a quiet year")] = False,
     now: Annotated[
@@ -34,14 +47,15 @@ def answer(
 ) -> None:
     """Answer the open round, once: the point is randomised here, and only the randomised report leaves this machine.
 
-    Run again it sends what is due, the same bytes. Exit code 3: something waits to be sent.
+    Run again it sends what is due, the same bytes. Exit code 2: the device refused what it was asked. 3: something waits to be
+    sent, or nothing is asked of this device now.
     """
     from kveil.collect.client import LocalClient, Refusal
     from kveil.collect.manifest import verified
     from kveil.service.sender import Sender
     from kveil.signing import public_key
 
-    pinned = public_key(key)
+    pinned, own = public_key(key), _of_campaign(code, campaign)
     with Sender(url) as sender:
         open_ = [one for one in sender.campaigns() if one["state"] == "open" and one["campaign"].startswith(campaign or "")]
         if len(open_) > 1:
@@ -53,14 +67,30 @@ def answer(
         with LocalClient(ledger, **terms) as client:
             if chain:
                 told = client.answer(chain, _point(point_file, n_columns))
+                why = told.why if isinstance(told, Refusal) else "answered"
                 if isinstance(told, Refusal):
                     typer.echo(f"{told.why}: {told}")
             else:
+                why = "not now"
                 typer.echo("no campaign is open there.")
-            waits = [_sent(sender, client, spend, code, now) for spend in client.pending()]
+            waits = [_sent(sender, client, spend, own, now) for spend in client.pending()]
             typer.echo(f"{float(client.remaining()):g} of epsilon {cap:g} is left for 365 days.")
-    if any(waits):
+    if why not in ("answered", *LATER):
+        raise typer.Exit(REFUSED)
+    if any(waits) or why in LATER:
         raise typer.Exit(NOT_YET)
+
+
+def _of_campaign(code: str | None, campaign: str | None) -> Code | None:
+    """Fewer digits would do for most people, and let a collector that lists other campaigns have the code with their reports."""
+    from kveil import canonical
+    from kveil.service.sender import Code
+
+    if code is None:
+        return None
+    if campaign is None or not canonical.is_digest(campaign):
+        raise InvalidValue("a code is sent with reports of its own campaign alone. Name it: --campaign and all 64 digits.")
+    return Code(campaign, code)
 
 
 def _point(path: Path | None, n_columns: int) -> Any:
@@ -73,12 +103,11 @@ def _point(path: Path | None, n_columns: int) -> Any:
     return load
 
 
-def _sent(sender: Sender, client: LocalClient, spend: Any, code: str | None, now: bool) -> bool:
+def _sent(sender: Sender, client: LocalClient, spend: Spend, code: Code | None, now: bool) -> bool:
     """Send a report that is due; whether it still waits."""
     if not now and spend.send_at > datetime.now(UTC):
         typer.echo(f"22 bytes are stored, to be sent at {spend.send_at:%Y-%m-%d %H:%M} UTC: run this again then.")
         return True
-    outcome = sender.deliver(client, spend.manifest_hash, spend.report, code)
-    words = {"stored": "sent and stored", "refused": "refused for good; it stays spent", "later": "not taken; try again later"}
-    typer.echo(f"22 bytes {spend.report.hex()}: {words[outcome]}.")
-    return outcome == "later"
+    outcome = sender.deliver(client, spend, code)
+    typer.echo(f"22 bytes {spend.report.hex()}: {OUTCOMES[outcome]}.")
+    return outcome in ("not admitted", "later")

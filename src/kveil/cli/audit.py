@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kveil.cli.fit import Relation
+from kveil.cli.choices import Relation
 from kveil.errors import InvalidValue
 
 VIOLATED = 4  # an exit code

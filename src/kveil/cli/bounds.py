@@ -9,39 +9,65 @@ from typing import Annotated, Any
 
 import typer
 
-from kveil.cli._options import BY, DATA_NAME, PURPOSE, parse_label, parse_labels, parse_missing, stated
+from kveil.cli._options import (
+    BY,
+    DATA_NAME,
+    PURPOSE,
+    parse_delimiter,
+    parse_label,
+    parse_labels,
+    parse_missing,
+    progress_on_terminals,
+    stated,
+    table_of,
+)
+from kveil.cli.panels import AS_JSON, COLUMNS, DATA, DELIMITER, FIND, LEDGER, MAX_ROWS, OUTPUT, PERSON, PRIVACY, ROWS
+from kveil.cli.state import state
 from kveil.errors import InvalidValue
 
 
 def bounds(
-    data: Annotated[Path, typer.Argument(help=".csv (with header), .npz (array x), .npy or .parquet")],
-    epsilon: Annotated[float, typer.Option(help="privacy loss of the search, on top of that of a fit")],
-    ledger: Annotated[Path, typer.Option(help="budget to charge, from `kveil ledger init`")],
+    data: DATA,
+    epsilon: Annotated[float, typer.Option(help="privacy loss of the search, on top of that of a fit", rich_help_panel=PRIVACY)],
+    ledger: Annotated[Path, typer.Option(help="budget to charge, from `kveil ledger init`", rich_help_panel=LEDGER)],
     refine: Annotated[
-        bool, typer.Option("--refine", help="narrow what powers of two leave open; from 4000 rows times epsilon per column on")
+        bool,
+        typer.Option(
+            "--refine", help="narrow what powers of two leave open; from 4000 rows times epsilon per column on",
+            rich_help_panel=FIND,
+        ),
     ] = False,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="JSON file for `kveil fit --bounds`; must not exist")] = None,
-    columns: Annotated[str | None, typer.Option(help="names (or numbers, of arrays) with commas between; default all")] = None,
-    person: Annotated[str | None, typer.Option(help="column of ids: protect people instead of records")] = None,
-    max_rows_per_person: Annotated[int, typer.Option(help="rows of one person that count")] = 1,
-    missing: Annotated[str, typer.Option(help="middle, drop, or a JSON file of public values by column")] = "middle",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="JSON file for `kveil fit --bounds`, to make", rich_help_panel=OUTPUT)
+    ] = None,
+    person: PERSON = None,
+    max_rows_per_person: MAX_ROWS = 1,
+    columns: COLUMNS = None,
+    missing: Annotated[
+        str, typer.Option(help="middle, drop, or a JSON file of public values by column", rich_help_panel=ROWS)
+    ] = "middle",
+    delimiter: DELIMITER = None,
     purpose: PURPOSE = None,
     data_name: DATA_NAME = None,
     by: BY = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
-) -> None:
-    """Bounds that hold nearly all rows of DATA, for a charge of their own."""
+    as_json: AS_JSON = False,
+) -> None:  # fmt: skip
+    """Find bounds that hold nearly all rows of DATA, for a charge of their own."""
     from kveil import find_bounds, read
 
+    table = table_of(data)
     source = read(
-        data, columns=parse_labels(columns, data), person=parse_label(person, data), max_rows_per_person=max_rows_per_person,
-        missing=parse_missing(missing, data),
+        table, columns=parse_labels(columns, table), person=parse_label(person, table), max_rows_per_person=max_rows_per_person,
+        missing=parse_missing(missing, table), delimiter=parse_delimiter(delimiter),
     )  # fmt: skip
     _check_place(out)
-    found, receipt = find_bounds(source, epsilon, ledger=stated(ledger, purpose, data_name, by), refine=refine)
+    account = stated(ledger, purpose, data_name, by)
+    with progress_on_terminals():
+        found, receipt = find_bounds(source, epsilon, ledger=account, refine=refine)
     pairs = [list(pair) for pair in zip(found.low, found.high, strict=True)]
     told: Any = pairs if found.names is None else dict(zip(found.names, pairs, strict=True))
-    typer.echo(json.dumps({"bounds": told, "epsilon": epsilon, "secure": receipt.secure}) if as_json else _words(told))
+    answer = {"bounds": told, "epsilon": epsilon, "secure": receipt.secure, **state.tell_config()}
+    typer.echo(json.dumps(answer) if as_json else _words(told))
     if out is not None:  # last: what was paid for is on the screen, whatever happens to the file
         out.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 

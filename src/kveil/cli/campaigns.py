@@ -162,8 +162,8 @@ def end(
     with _opened(storage, key) as collector:
         name = _found(collector, campaign)
         stated, _, _, _ = _round(collector, name)
-        if not yes and typer.prompt("This cannot be undone. Type the campaign's name") != stated:
-            raise InvalidValue("that is not its name. Nothing was done.")
+        if not yes and _typed("This cannot be undone. Type the campaign's name") != stated:
+            raise InvalidValue("that is not its name. Nothing was done. A script that is sure passes --yes.")
         deleted = collector.end(name, REASONS[reason])  # type: ignore[arg-type]
         epsilon = collector.epsilon(name)
     told = f"ended. {deleted} reports deleted. Those who have sent have spent epsilon {epsilon}."
@@ -188,21 +188,28 @@ def codes(
     storage: Place,
     campaign: Name,
     count: Annotated[int, typer.Option(min=1, max=1_000_000, help="how many")],
+    page: Annotated[str | None, typer.Option(help="address of the page: print links to it, one per person")] = None,
     as_json: AsJson = False,
 ) -> None:
     """One-time codes for `serve --admission codes`, printed once; the storage holds digests.
 
-    Whoever hands them out can tie a report to a person: the guarantee is then about the point alone, not about taking part.
+    A link names the campaign beside the code, so that no device sends the code with a report of another campaign. Whoever hands
+    them out can tie a report to a person: the guarantee is then about the point alone, not about taking part.
     """
     from kveil.service.admission import digest, new_code
 
+    if page is not None and (not page.startswith(("http://", "https://")) or "#" in page):
+        raise InvalidValue("--page is the address of the page: it begins with https:// and has no # in it.")
     with _opened(storage) as collector:
         name = _found(collector, campaign)
         made = [new_code() for _ in range(count)]
         collector.add_codes(name, [digest(code, name) for code in made])
-    typer.echo(json.dumps({"campaign": name, "codes": made}) if as_json else "\n".join(made))
-    if not as_json:
-        typer.echo("Whoever hands these out can tie a report to a person.", err=True)
+    links = [] if page is None else [f"{page}#campaign={name}&code={code}" for code in made]
+    if as_json:
+        typer.echo(json.dumps({"campaign": name, "codes": made, **({"links": links} if links else {})}))
+        return
+    typer.echo("\n".join(links or made))
+    typer.echo("Whoever hands these out can tie a report to a person.", err=True)
 
 
 def _proposed(asked: float) -> int:
@@ -244,10 +251,19 @@ def _line(one: dict[str, Any]) -> str:
 
     left = f", {one['days_left']} days left" if one["state"] == "open" else ""
     needs = f"at least {one['least']}; laid out for {one['laid_out_for']}"
-    admitted = "" if one["admitted"] else " Reports are not limited to one per person."
+    admitted = "" if one["admitted"] or not one["reports"] else " Reports are not limited to one per person."
+    reports = f"{one['reports']} report{'' if one['reports'] == 1 else 's'}"
     stuck = " Its days are over with too few reports: end it." if one["stuck"] else ""
     where = f'{one["campaign"][:SHOWN]} "{printable(one["name"], 60)}"  round {one["round"]} of {one["rounds"]}'
-    return f"{where}, {one['state']}{left}, {one['reports']} reports ({needs}).{stuck}{admitted}"
+    return f"{where}, {one['state']}{left}, {reports} ({needs}).{stuck}{admitted}"
+
+
+def _typed(question: str) -> str:
+    """What is typed; nothing where nobody can, as in a script without a terminal."""
+    try:
+        return str(typer.prompt(question))
+    except typer.Abort:
+        return ""
 
 
 def _not_yet(as_json: bool, why: str) -> None:

@@ -55,7 +55,7 @@ def demo(
 
 def _answer(url: str, pinned: str, people: int) -> int:
     """Every device fetches what is asked, answers, and sends; how many reports were stored."""
-    from kveil.collect.client import LocalClient, Refusal
+    from kveil.collect.client import LocalClient
     from kveil.collect.ledger_file import LedgerFile
     from kveil.service.sender import Sender
 
@@ -64,9 +64,8 @@ def _answer(url: str, pinned: str, people: int) -> int:
         chain = sender.chain(sender.campaigns()[0]["manifests"])
         for number, point in enumerate(points):
             client = LocalClient(ledgers, n_features=2, key=pinned, is_first=True, device_name=str(number))
-            report = client.answer(chain, point)
-            if not isinstance(report, Refusal):
-                stored += sender.deliver(client, chain[-1].hash, report) == "stored"
+            client.answer(chain, point)
+            stored += sum(sender.deliver(client, spend) == "stored" for spend in client.pending())
     ledgers.close()
     return stored
 

@@ -7,36 +7,57 @@ from typing import Annotated
 
 import typer
 
-from kveil.cli._options import BY, LEDGER_DATA_NAME, LEDGER_PURPOSE, parse_label, progress_on_terminals, stated
+from kveil.cli._options import (
+    BY,
+    LEDGER_DATA_NAME,
+    LEDGER_PURPOSE,
+    is_array,
+    parse_delimiter,
+    parse_label,
+    progress_on_terminals,
+    stated,
+    table_of,
+)
+from kveil.cli.panels import AS_JSON, DATA, DELIMITER, FIND, LEDGER, MAX_ROWS, OUTPUT, PERSON, PRIVACY
 from kveil.errors import InvalidValue
 
 
 def describe(
-    out: Annotated[Path, typer.Argument(help="folder of a release, from `kveil fit`")],
-    data: Annotated[Path, typer.Argument(help="rows: the columns of the release, and a column of numbers per keyword")],
-    keywords: Annotated[Path, typer.Option(help="text file of public keywords, one per line: names of columns of DATA")],
-    epsilon: Annotated[float, typer.Option(help="the whole cost of this description")],
-    ledger: Annotated[Path, typer.Option(help="budget to charge, from `kveil ledger init`")],
-    per_row: Annotated[int, typer.Option(min=1, help="keywords of a row that count, at most")] = 5,
-    delta: Annotated[float, typer.Option(help="used only where the ledger adds zCDP")] = 0.0,
-    person: Annotated[str | None, typer.Option(help="column of ids: protect people instead of records")] = None,
-    max_rows_per_person: Annotated[int, typer.Option(help="rows of one person that count")] = 1,
+    out: Annotated[Path, typer.Argument(metavar="RELEASE", help="folder of a release, from `kveil fit`")],
+    data: DATA,
+    keywords: Annotated[
+        Path, typer.Option(help="text file of public keywords, one per line: names of columns of DATA", rich_help_panel=FIND)
+    ],
+    epsilon: Annotated[float, typer.Option(help="the whole cost of this description", rich_help_panel=PRIVACY)],
+    ledger: Annotated[Path, typer.Option(help="budget to charge, from `kveil ledger init`", rich_help_panel=LEDGER)],
+    per_row: Annotated[int, typer.Option(min=1, help="keywords per row that count, at most", rich_help_panel=FIND)] = 5,
+    delta: Annotated[float, typer.Option(help="used only where the ledger adds zCDP", rich_help_panel=PRIVACY)] = 0.0,
+    person: PERSON = None,
+    max_rows_per_person: MAX_ROWS = 1,
+    delimiter: DELIMITER = None,
     purpose: LEDGER_PURPOSE = None,
     data_name: LEDGER_DATA_NAME = None,
     by: BY = None,
-    picture: Annotated[Path | None, typer.Option(help="draw it into this .svg or .png")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+    picture: Annotated[Path | None, typer.Option(help="draw it into this .svg or .png", rich_help_panel=OUTPUT)] = None,
+    as_json: AS_JSON = False,
 ) -> None:
-    """Keywords that stand out in each cluster of the release at OUT, by the rows of DATA: noisy, and charged to a ledger."""
+    """Find keywords that stand out in each cluster of RELEASE, by the rows of DATA: noisy, and charged to a ledger.
+
+    DATA has the columns of the release, and one column of numbers per keyword.
+    """
     from kveil import describe as described
     from kveil import load, read
 
     release, words = load(out), _lines(keywords)
     if picture is not None and picture.suffix.lower() not in (".svg", ".png"):
         raise InvalidValue("a picture is saved as .svg or .png. Give --picture one of these suffixes.")
-    has_names = release.features is not None and data.suffix.lower() not in (".npy", ".npz")
+    table = table_of(data)
+    has_names = release.features is not None and not is_array(table)
     columns = [*(release.features or ()), *words] if has_names else None
-    source = read(data, columns=columns, person=parse_label(person, data), max_rows_per_person=max_rows_per_person)
+    source = read(
+        table, columns=columns, person=parse_label(person, table), max_rows_per_person=max_rows_per_person,
+        delimiter=parse_delimiter(delimiter),
+    )  # fmt: skip
     account = stated(ledger, purpose, data_name, by)
     with progress_on_terminals():
         found = described(release, source, words, epsilon, ledger=account, per_row=per_row, delta=delta)

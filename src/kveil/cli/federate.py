@@ -24,7 +24,8 @@ from kveil.cli._options import (
     progress_on_terminals,
     stated,
 )
-from kveil.cli.fit import Format, check_place, signing_key, summary
+from kveil.cli.choices import Format
+from kveil.cli.saving import check_place, signing_key, summary
 from kveil.errors import InvalidValue
 
 app = typer.Typer(no_args_is_help=True)
@@ -40,7 +41,7 @@ class Protocol(StrEnum):
 @app.command("keys")
 def keys(
     folder: Annotated[Path, typer.Argument(help="folder to make, with one inside for each role; must not exist")],
-    parties: Annotated[str, typer.Option(help="names with commas between")],
+    parties: Annotated[str, typer.Option(help="names separated by commas")],
     hosts: Annotated[
         str, typer.Option(help="names and addresses of the machines of coordinator and listening parties")
     ] = "127.0.0.1,localhost",
@@ -135,9 +136,9 @@ def party(
     bounds: Annotated[str | None, typer.Option(help="LOW,HIGH or a JSON file; public, the same at all parties")] = None,
     center: Annotated[str | None, typer.Option(help="with --radius: centre of a public ball, default 0")] = None,
     radius: Annotated[float | None, typer.Option(help="radius of a public ball, instead of --bounds")] = None,
-    columns: Annotated[str | None, typer.Option(help="names (or numbers, of arrays) with commas between; default all")] = None,
+    columns: Annotated[str | None, typer.Option(help="names, or numbers of arrays, separated by commas; default all")] = None,
     person: Annotated[str | None, typer.Option(help="column of ids: protect people instead of records")] = None,
-    max_rows_per_person: Annotated[int, typer.Option(help="rows of one person that count")] = 1,
+    max_rows_per_person: Annotated[int, typer.Option(help="rows per person that count")] = 1,
     ledger: Annotated[Path | None, typer.Option(help="budget over all runs, from `kveil ledger init`")] = None,
     purpose: PURPOSE = None,
     data_name: DATA_NAME = None,

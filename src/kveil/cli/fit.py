@@ -1,14 +1,12 @@
-"""`kveil fit`: from a file to a saved release."""
+"""`kveil fit`: from a table to a saved release."""
 
 from __future__ import annotations
 
 import json
+import logging
 import math
-import os
-import secrets
 import warnings
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,9 +16,12 @@ from kveil.cli._options import (
     BY,
     DATA_NAME,
     PURPOSE,
+    Data,
+    is_array,
     parse_bounds,
     parse_categories,
     parse_clusters,
+    parse_delimiter,
     parse_label,
     parse_labels,
     parse_missing,
@@ -28,125 +29,159 @@ from kveil.cli._options import (
     parse_range,
     progress_on_terminals,
     stated,
+    table_of,
 )
-from kveil.cli.universe import check_graph_options, read_demand
-from kveil.errors import BoundsRequired, InvalidValue, NoisyResultWarning, ScaleWarning, SourceError
+from kveil.cli.choices import FailOn, Format, Method, Metric, Objective, Relation, Scaling
+from kveil.cli.panels import (
+    ADVANCED,
+    AS_JSON,
+    COLUMNS,
+    DATA,
+    DELIMITER,
+    DELTA,
+    EPSILON,
+    FIND,
+    LEDGER,
+    MAX_ROWS,
+    OUTPUT,
+    PERSON,
+    PRIVACY,
+    ROWS,
+    SEED,
+)
+from kveil.cli.saving import check_place as check_place
+from kveil.cli.saving import signing_key as signing_key
+from kveil.cli.saving import summary as summary
+from kveil.cli.saving import tell
+from kveil.cli.state import state
+from kveil.cli.universe import check_graph_options, read_demand, read_graph
+from kveil.errors import BoundsRequired, InvalidValue, KveilError, NoisyResultWarning, ScaleWarning, SourceError
 from kveil.tuning import Spherical
 
 MOSTLY_NOISE = 5  # an exit code
 
-
-class Relation(StrEnum):
-    add_remove = "add-remove"
-    replace_one = "replace-one"
-
-
-class Format(StrEnum):
-    parquet = "parquet"
-    csv = "csv"
-
-
-class Scaling(StrEnum):
-    bounds = "bounds"
-    private = "private"
-
-
-class FailOn(StrEnum):
-    noise = "noise"
-
-
-class Objective(StrEnum):
-    k_means = "k-means"
-    k_median = "k-median"
-
-
-class Method(StrEnum):
-    auto = "auto"
-    tree = "tree"
-    lloyd = "lloyd"
-    grid = "grid"
-    sample_aggregate = "sample-aggregate"
-    mean = "mean"
-    spherical = "spherical"
-    candidates = "candidates"
-    weiszfeld = "weiszfeld"
-    counts = "counts"
-    local_search = "local-search"
-
-
-class Metric(StrEnum):
-    euclidean = "euclidean"
-    graph = "graph"
-    cosine = "cosine"
+log = logging.getLogger("kveil.cli")
 
 
 def fit(
-    data: Annotated[
-        Path,
-        typer.Argument(
-            help=".csv (with header), .npz (array x), .npy, .parquet; with --metric graph lines `u v`, or `u v length`"
-        ),
-    ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="folder for the release; must not exist")],
-    k: Annotated[str, typer.Option("--k", "-k", help="number of clusters, or auto: by noisy counts", metavar="K|auto")] = "8",
-    k_range: Annotated[str | None, typer.Option(help="with -k auto: LOW,HIGH, default 2,20")] = None,
-    epsilon: Annotated[float, typer.Option(help="privacy loss; smaller is more private")] = 1.0,
-    delta: Annotated[float, typer.Option(help="0 for a pure guarantee")] = 0.0,
-    bounds: Annotated[str | None, typer.Option(help="LOW,HIGH or a JSON file of pairs; from public knowledge")] = None,
-    center: Annotated[str | None, typer.Option(help="with --radius: centre of a public ball, default 0")] = None,
-    radius: Annotated[float | None, typer.Option(help="radius of a public ball, instead of --bounds")] = None,
+    data: DATA,
+    out: Annotated[Path, typer.Option("--out", "-o", help="folder for the release; must not exist", rich_help_panel=OUTPUT)],
+    k: Annotated[
+        str, typer.Option("--k", "-k", help="number of clusters, or auto", metavar="K|auto", rich_help_panel=FIND)
+    ] = "8",
+    k_range: Annotated[str | None, typer.Option(help="with -k auto: LOW,HIGH, default 2,20", rich_help_panel=FIND)] = None,
     objective: Annotated[
-        Objective | None, typer.Option(help="squared distances, or distances; default k-means, on a graph k-median")
+        Objective | None,
+        typer.Option(help="squared distances, or distances; default k-means, on a graph k-median", rich_help_panel=FIND),
     ] = None,
     metric: Annotated[
         Metric | None,
-        typer.Option(help="'cosine': by direction, without bounds; 'graph': DATA is a public edge list, people are in --demand"),
+        typer.Option(
+            help="cosine: by direction, without bounds; graph: DATA is a public edge list, people are in --demand",
+            rich_help_panel=FIND,
+        ),
     ] = None,
-    signed: Annotated[bool, typer.Option("--signed", help="with --method spherical: negative entries count, too")] = False,
-    demand: Annotated[Path | None, typer.Option(help="with --metric graph: one vertex per line, or a table of them")] = None,
-    truncate: Annotated[float | None, typer.Option(help="with --metric graph: public cap on distances")] = None,
-    method: Annotated[
-        Method, typer.Option(help="how; k-median: auto, tree, candidates or weiszfeld; on a graph counts or local-search")
-    ] = Method.auto,
-    n_steps: Annotated[int | None, typer.Option(help="Lloyd or Weiszfeld steps, or swaps; fixed beforehand")] = None,
+    demand: Annotated[
+        Path | None, typer.Option(help="with --metric graph: one vertex per line, or a table of them", rich_help_panel=FIND)
+    ] = None,
+    truncate: Annotated[
+        float | None, typer.Option(help="with --metric graph: public cap on distances", rich_help_panel=FIND)
+    ] = None,
+    xy: Annotated[
+        Path | None,
+        typer.Option(
+            help="with --metric graph: public coordinates of the vertices, lines `vertex x y` or .npy; --demand may be positions",
+            rich_help_panel=FIND,
+        ),
+    ] = None,
+    degrees: Annotated[
+        bool, typer.Option("--degrees", help="with --metric graph: coordinates are longitude, latitude", rich_help_panel=FIND)
+    ] = False,
+    epsilon: EPSILON = 1.0,
+    delta: DELTA = 0.0,
+    bounds: Annotated[
+        str | None, typer.Option(help="LOW,HIGH or a JSON file of pairs, from public knowledge", rich_help_panel=PRIVACY)
+    ] = None,
+    center: Annotated[
+        str | None, typer.Option(help="with --radius: centre of a public ball, default 0", rich_help_panel=PRIVACY)
+    ] = None,
+    radius: Annotated[
+        float | None, typer.Option(help="radius of a public ball, instead of --bounds", rich_help_panel=PRIVACY)
+    ] = None,
+    person: PERSON = None,
+    max_rows_per_person: MAX_ROWS = 1,
+    relation: Annotated[
+        Relation, typer.Option(help="neighbouring tables: one record more or less, or another one", rich_help_panel=PRIVACY)
+    ] = Relation.add_remove,
+    no_privacy: Annotated[
+        bool, typer.Option("--no-privacy", help="with --epsilon inf: no noise and no promise", rich_help_panel=PRIVACY)
+    ] = False,
+    columns: COLUMNS = None,
     scaling: Annotated[
         Scaling | None,
-        typer.Option(help="'bounds': every column counts as equally wide; 'private': by scales found for 15 % of the budget"),
+        typer.Option(
+            help="bounds: every column counts as equally wide; private: by scales found for 15 % of the budget",
+            rich_help_panel=ROWS,
+        ),
     ] = None,
     missing: Annotated[
-        str, typer.Option(help="missing cells: middle, drop, mean (with --scaling private), or a JSON file of public values")
+        str,
+        typer.Option(
+            help="missing cells: middle, drop, mean (with --scaling private), or a JSON file of public values",
+            rich_help_panel=ROWS,
+        ),
     ] = "middle",
-    categories: Annotated[Path | None, typer.Option(help='JSON file of public levels: {"sex": ["female", "male"]}')] = None,
-    category_weight: Annotated[float, typer.Option(help="distance between two levels of a category")] = 1.0,
+    categories: Annotated[
+        Path | None, typer.Option(help='JSON file of public levels: {"sex": ["female", "male"]}', rich_help_panel=ROWS)
+    ] = None,
+    category_weight: Annotated[float, typer.Option(help="distance between two levels of a category", rich_help_panel=ROWS)] = 1.0,
+    delimiter: DELIMITER = None,
     public: Annotated[
-        Path | None, typer.Option(help="PUBLIC rows with the same columns, to start from; never rows of DATA; not protected")
+        Path | None,
+        typer.Option(
+            help="PUBLIC rows with the same columns, to start from. Never rows of DATA; they are not protected",
+            rich_help_panel=ROWS,
+        ),
     ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(help="names (or numbers, of arrays) with commas between; default all, and text in them counts as missing"),
+    ledger: Annotated[
+        Path | None, typer.Option(help="budget to charge, from `kveil ledger init`", rich_help_panel=LEDGER)
     ] = None,
-    person: Annotated[str | None, typer.Option(help="column of ids: protect people instead of records")] = None,
-    max_rows_per_person: Annotated[int, typer.Option(help="rows of one person that count")] = 1,
-    relation: Annotated[Relation, typer.Option(help="neighbouring tables")] = Relation.add_remove,
-    no_privacy: Annotated[bool, typer.Option("--no-privacy", help="with --epsilon inf: no noise, no promise")] = False,
-    ledger: Annotated[Path | None, typer.Option(help="budget to charge, from `kveil ledger init`")] = None,
     purpose: PURPOSE = None,
     data_name: DATA_NAME = None,
     by: BY = None,
-    sign: Annotated[Path | None, typer.Option(help="sign the release with this key, from `kveil keys new`")] = None,
-    format: Annotated[Format, typer.Option(help="of the centres")] = Format.parquet,
-    force: Annotated[bool, typer.Option("--force", help="replace an older release at OUT")] = False,
-    random_state: Annotated[int | None, typer.Option(min=0, max=2**32 - 1, help="steers public choices, never noise")] = None,
-    fail_on: Annotated[
-        FailOn | None, typer.Option(help="'noise': exit with 5 if the result is mostly noise; it is saved")
+    sign: Annotated[
+        Path | None, typer.Option(help="sign the release with this key, from `kveil keys new`", rich_help_panel=LEDGER)
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
-) -> None:
-    """Private cluster centres of DATA, saved with their guarantee at OUT."""
+    format: Annotated[Format, typer.Option(help="format of the file of centres", rich_help_panel=OUTPUT)] = Format.parquet,
+    force: Annotated[bool, typer.Option("--force", help="replace an older release at OUT", rich_help_panel=OUTPUT)] = False,
+    fail_on: Annotated[
+        FailOn | None, typer.Option(help="noise: exit with 5 if the result is mostly noise; it is saved", rich_help_panel=OUTPUT)
+    ] = None,
+    as_json: AS_JSON = False,
+    method: Annotated[
+        Method,
+        typer.Option(
+            help="k-median takes auto, tree, candidates or weiszfeld; a graph takes auto, counts or local-search",
+            rich_help_panel=ADVANCED,
+        ),
+    ] = Method.auto,
+    n_steps: Annotated[
+        int | None, typer.Option(help="Lloyd or Weiszfeld steps, or swaps; fixed beforehand", rich_help_panel=ADVANCED)
+    ] = None,
+    signed: Annotated[
+        bool, typer.Option("--signed", help="with --method spherical: negative entries count, too", rich_help_panel=ADVANCED)
+    ] = False,
+    random_state: SEED = None,
+) -> None:  # fmt: skip
+    """Find private cluster centres of DATA, and save them with their guarantee at OUT.
+
+    Prints the centres with their errors, the verdict and the promise; --verbose adds every charge and assumption.
+    """
+    table = table_of(data)
     on_graph = metric is Metric.graph
     goal = objective or (Objective.k_median if on_graph else Objective.k_means)
-    if not on_graph and (demand is not None or truncate is not None):
-        raise InvalidValue("--demand and --truncate belong to --metric graph, where DATA is a public edge list.")
+    if not on_graph and (degrees or any(option is not None for option in (demand, truncate, xy))):
+        raise InvalidValue("--demand, --truncate, --xy and --degrees belong to --metric graph, where DATA is a public edge list.")
     if on_graph:
         check_graph_options(demand, bounds, center, radius, scaling)
         if categories is not None or missing != "middle" or public is not None:
@@ -165,45 +200,73 @@ def fit(
         raise InvalidValue("--k-range is what -k auto chooses from. Leave it out, or say -k auto.")
     check_place(out, force)
     key, account = None if sign is None else signing_key(sign), stated(ledger, purpose, data_name, by)
-    rows = demand or data
+    rows: Data = demand or table
     chosen: dict[str, Any] = {
         "columns": parse_labels(columns, rows), "person": parse_label(person, rows), "max_rows_per_person": max_rows_per_person
     }  # fmt: skip
     if on_graph:
-        source, domain = _on_graph(data, rows, truncate, goal, chosen)
+        graph = read_graph(table, truncate, xy, degrees=degrees)
+        source, domain = read_demand(graph, Path(str(rows)), **chosen), {"universe": graph, "objective": goal.value}
     else:
-        chosen |= {"missing": parse_missing(missing, data), "categories": parse_categories(categories, data)}
+        chosen |= {"missing": parse_missing(missing, table), "categories": parse_categories(categories, table)}
         check_cosine(metric, goal, bounds, center, radius, scaling)
-        chosen |= {"category_weight": category_weight}
-        source, domain = _in_space(data, bounds, center, radius, scaling, chosen, is_cosine=metric is Metric.cosine)
+        chosen |= {"category_weight": category_weight, "delimiter": parse_delimiter(delimiter)}
+        source, domain = _in_space(table, bounds, center, radius, scaling, chosen, is_cosine=metric is Metric.cosine)
     model = model_of(Objective.k_median if on_graph else goal)(
         n_clusters, epsilon=epsilon, delta=delta, method=method.value, n_steps=n_steps, relation=relation.value, ledger=account,
         random_state=random_state, **domain, **({} if between is None else {"k_range": between}),
         **({"tuning": Spherical(signed=True)} if signed else {}),
     )  # fmt: skip
-    shown = {} if public is None else {"public": _public(public, data, source, chosen, category_weight)}
-    with progress_on_terminals(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ScaleWarning)  # notes of the release say both
-        warnings.simplefilter("ignore", NoisyResultWarning)
-        model.fit(source, **shown)
+    shown = {} if public is None else {"public": _public(public, table, source, chosen)}
+    log.info("%s: %s columns, protects %s", _called(table), source.n_columns if not on_graph else "no", _unit_of(source))
+    _fitted(model, source, shown)
+    log.info("method %s, because %s", model.method_, model.release_.method["why"])
     model.release_ = replace(model.release_, purpose=purpose or "", data_name=data_name or "")
     model.release_.save(out, format=format.value, overwrite=force, sign=key)
-    typer.echo(json.dumps(summary(model, out)) if as_json else words(model, out))
+    if as_json:
+        typer.echo(json.dumps({**summary(model, out), **state.tell_config()}))
+    else:
+        tell(model, out)
     if fail_on is FailOn.noise and model.verdict_.word == "noise":
         raise typer.Exit(MOSTLY_NOISE)
 
 
-def _public(public: Path, data: Path, source: Any, chosen: dict[str, Any], category_weight: float) -> Any:
+def _fitted(model: Any, source: Any, shown: dict[str, Any]) -> None:
+    """Fit. Warnings are notes of the release; if there will be none, they go with the error."""
+    with progress_on_terminals(), warnings.catch_warnings(record=True) as heard:
+        for kind in (ScaleWarning, NoisyResultWarning):
+            warnings.simplefilter("always", kind)
+        try:
+            model.fit(source, **shown)
+        except KveilError as error:
+            for warning in heard:
+                if issubclass(warning.category, ScaleWarning | NoisyResultWarning):
+                    error.add_note(str(warning.message))
+            raise
+
+
+def _called(table: Data) -> str:
+    from kveil.source.places import called
+
+    return ", ".join(map(called, table)) if isinstance(table, list) else called(table)
+
+
+def _unit_of(source: Any) -> str:
+    return str(getattr(source, "unit", "one record"))
+
+
+def _public(public: Path, data: Data, source: Any, chosen: dict[str, Any]) -> Any:
     """The public sample, read as the table is: with its columns, if these have names, and no ids of people."""
     from kveil import read
+    from kveil.source.places import have_one_in_common
 
-    if public.exists() and data.exists() and public.samefile(data):
+    if public.exists() and have_one_in_common(public, data):
         raise InvalidValue("--public is the table of the fit itself. A public sample is other rows, which anyone may see.")
-    terms = {name: chosen[name] for name in ("columns", "missing", "categories")}
-    if terms["columns"] is None and not terms["categories"] and source.names and public.suffix.lower() not in (".npy", ".npz"):
+    terms = {name: chosen[name] for name in ("columns", "missing", "categories", "category_weight")}
+    if terms["columns"] is None and not terms["categories"] and source.names and not is_array(public):
         terms["columns"] = list(source.names)
     try:
-        return read(public, **terms, category_weight=category_weight)
+        return read(public, **terms)
     except SourceError as error:
         complaint = f"--public: {error}"
     raise SourceError(complaint)
@@ -213,7 +276,7 @@ Rows = tuple[Any, dict[str, Any]]  # a source, and the parameters that say where
 
 
 def _in_space(
-    data: Path, bounds: str | None, center: str | None, radius: float | None, scaling: Scaling | None, chosen: dict[str, Any],
+    data: Data, bounds: str | None, center: str | None, radius: float | None, scaling: Scaling | None, chosen: dict[str, Any],
     *, is_cosine: bool,
 ) -> Rows:  # fmt: skip
     from kveil import read
@@ -232,13 +295,6 @@ def _in_space(
         )
     place = {"bounds": parse_bounds(bounds, names), "center": parse_numbers("--center", center), "radius": radius}
     return source, {**place, **({"scaling": scaling.value} if scaling else {})}
-
-
-def _on_graph(data: Path, demand: Path, truncate: float | None, goal: Objective, chosen: dict[str, Any]) -> Rows:
-    from kveil import Graph
-
-    graph = Graph.read(data, truncate=truncate)
-    return read_demand(graph, demand, **chosen), {"universe": graph, "objective": goal.value}
 
 
 def check_cosine(metric: Metric | None, goal: Objective, *domain: Any) -> None:
@@ -267,65 +323,3 @@ def model_of(objective: Objective) -> Any:
     from kveil import PrivateKMeans, PrivateKMedian
 
     return PrivateKMedian if objective is Objective.k_median else PrivateKMeans
-
-
-def check_place(out: Path, force: bool) -> None:
-    """Refuse a place where the release could not be saved, before any budget is spent."""
-    from kveil.release.folder import check_replaceable
-    from kveil.release.place import in_the_way
-
-    if os.path.lexists(out):
-        if not force:
-            raise in_the_way(out)
-        check_replaceable(out)
-    place = out.absolute()
-    trial = place.parent / f".{place.name}.{secrets.token_hex(6)}.new"  # the kind of name it is saved under at first
-    try:
-        trial.mkdir()
-        trial.rmdir()
-        why = None
-    except OSError as error:
-        why = error.strerror
-    if why is not None:
-        raise InvalidValue(
-            f"a release cannot be saved at {out}: {why}. Nothing was drawn and nothing was charged. Make its folder first, or "
-            "choose another place with -o."
-        )
-
-
-def signing_key(path: Path) -> Any:
-    """The key that a release will be signed with; refused before any budget is spent."""
-    from kveil import SigningKey
-
-    return SigningKey.load(path)
-
-
-def summary(model: Any, out: Path) -> dict[str, Any]:
-    """What a script wants to know: where it is and what was promised."""
-    return {
-        "release": str(out),
-        "method": model.method_,
-        "centers": model.release_.centers.tolist(),
-        **({} if model.release_.names is None else {"names": list(model.release_.names)}),
-        "weights": None if model.cluster_weights_ is None else model.cluster_weights_.tolist(),
-        "errors": None if model.cluster_errors_ is None else model.cluster_errors_.tolist(),
-        "verdict": model.verdict_.to_dict(),
-        "notes": list(model.release_.notes),
-        "features": None if model.release_.features is None else list(model.release_.features),
-        "guarantee": json.loads(model.guarantee_.to_json()),
-    }
-
-
-def words(model: Any, out: Path) -> str:
-    k, d = len(model.release_.centers), model.release_.n_features
-    what = f"{k} centres of {d} feature(s)" if d else f"{k} centres among {model.universe.n_points} points"
-    called = "" if model.release_.names is None else f"\nVertices: {', '.join(model.release_.names)}"
-    alone = "" if model.release_.receipt["ledger"] else " No ledger was named, so nobody adds this release to earlier ones."
-    notes = [f"Note: {note}" for note in model.release_.notes if note != model.verdict_.note]
-    parts = [
-        f"{what} by {model.method_} saved at {out}.{alone}{called}",
-        str(model.verdict_),
-        "\n".join(notes),
-        str(model.guarantee_),
-    ]
-    return "\n\n".join(part for part in parts if part)

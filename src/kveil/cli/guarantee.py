@@ -9,13 +9,13 @@ import typer
 
 
 def guarantee(
-    out: Annotated[Path, typer.Argument(help="folder of a saved release")],
+    out: Annotated[Path, typer.Argument(metavar="RELEASE", help="folder of a saved release")],
     check: Annotated[
-        bool, typer.Option("--check", help="fail unless the guarantee is valid and agrees with the rest of the release")
+        bool, typer.Option("--check", help="fail unless the guarantee is valid and agrees with the release and its signature")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
-    """What the release at OUT promises, in words. Its numbers are added up again from its charges."""
+    """What RELEASE promises, in words. Its numbers are added up again from its charges."""
     from kveil import load
     from kveil.release.check import check_release, strangers
 

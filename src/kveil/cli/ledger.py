@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from kveil.cli.fit import Relation
+from kveil.cli.choices import Relation
 from kveil.errors import InvalidValue
 
 app = typer.Typer(no_args_is_help=True)
@@ -27,15 +27,18 @@ def init(
     unit: Annotated[
         str, typer.Option(help="record, or person:<M> or person:<M>:<COLUMN>: people with at most M rows")
     ] = "record",
-    rule: Annotated[str, typer.Option(help="auto, pure, zcdp or approx: how charges add up")] = "auto",
+    rule: Annotated[
+        str, typer.Option(help="how charges add up: pure (epsilons), zcdp (rho), approx (epsilons and deltas), or auto")
+    ] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Make a budget that fits are charged to."""
     from kveil import Ledger
+    from kveil.release.words import RULES
 
     ledger = Ledger.create(db, name or db.stem, epsilon, delta, relation=relation.value, unit=_unit(unit), rule=rule)
     made = {"ledger": str(db), "name": ledger.name, "rule": ledger.rule, "remaining": ledger.remaining()._asdict()}
-    typer.echo(json.dumps(made) if as_json else f'ledger "{ledger.name}" at {db}: {ledger.remaining()}, rule {ledger.rule}')
+    typer.echo(json.dumps(made) if as_json else f'ledger "{ledger.name}" at {db}: {ledger.remaining()}. {RULES[ledger.rule]}')
 
 
 @app.command("show")
@@ -66,10 +69,11 @@ def show(
 
 def _print(ledger: Any, since: str | None, until: str | None) -> None:
     from kveil.filing.entries import filed
+    from kveil.release.words import RULES
 
     entries = filed(ledger, since, until)
     budget = f"epsilon {float(ledger.epsilon):.6g}, delta {float(ledger.delta):.3g}"
-    typer.echo(f'ledger "{ledger.name}": {budget}, {ledger.relation}, protects {ledger.unit}, rule {ledger.rule}')
+    typer.echo(f'ledger "{ledger.name}": {budget}, {ledger.relation}, protects {ledger.unit}. {RULES[ledger.rule]}')
     typer.echo(f"spent: {ledger.spent()}\nleft:  {ledger.remaining()}")
     table = Table("token", "reserved", "charged", "mechanisms", "state", *(["stated"] if any(map(_is_stated, entries)) else []))
     for entry in entries:

@@ -1,7 +1,8 @@
-"""`kveil`: the commands, and how an error becomes one paragraph and an exit code."""
+"""`kveil`: how a command is run, and how an error becomes one paragraph, or one JSON object, and an exit code."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -9,37 +10,20 @@ import threading
 from typing import Annotated, Any, NoReturn
 
 import typer
-from rich.console import Console
 
 from kveil._version import __version__
-from kveil.cli import (
-    after,
-    audit,
-    bounds,
-    collect,
-    compare,
-    demo,
-    describe,
-    evaluate,
-    federate,
-    fit,
-    guarantee,
-    keys,
-    ledger,
-    plan,
-    reproduce,
-    verdict,
-    verify,
-)
-from kveil.errors import BudgetError, KveilError
+from kveil.cli.door import Door
+from kveil.cli.state import logging_to_stderr, state
+from kveil.errors import BudgetError, KveilError, NotVerified
 
 # Tracebacks with local variables would print rows.
 app = typer.Typer(
     name="kveil",
-    help="Clustering that keeps people's secrets: private cluster centres, with a guarantee that can be checked.",
+    cls=Door,
+    help="Private cluster centres of data about people, with a guarantee that can be checked.",
+    epilog="Begin with `kveil demo`. Every command has --help, and those that answer have --json.",
     no_args_is_help=True,
     invoke_without_command=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -51,50 +35,66 @@ def door(version: Annotated[bool, typer.Option("--version", help="show the versi
         raise typer.Exit
 
 
-app.command("fit")(fit.fit)
-app.command("bounds")(bounds.bounds)
-app.command("demo")(demo.demo)
-app.command("guarantee")(guarantee.guarantee)
-app.command("verify")(verify.verify)
-app.command("card")(verify.card)
-app.command("verdict")(verdict.verdict)
-app.command("evaluate")(evaluate.evaluate)
-app.command("describe")(describe.describe)
-app.command("recluster")(after.recluster)
-app.command("curve")(after.curve)
-app.command("sample")(after.sample)
-app.command("audit")(audit.audit)
-app.command("plan")(plan.plan)
-app.command("compare")(compare.compare)
-app.add_typer(ledger.app, name="ledger", help="Budgets that several fits draw on.")
-app.add_typer(keys.app, name="keys", help="Keys to sign releases with.")
-app.add_typer(federate.app, name="federate", help="Centres of rows that several parties hold and keep to themselves.")
-app.add_typer(collect.app, name="collect", help="Campaigns in which nobody is trusted: every device randomises its own report.")
-app.add_typer(reproduce.app, name="reproduce", help="Published figures, drawn anew with calibrations that hold.")
-
-BAD_INPUT, BUDGET_REFUSED, UNFORESEEN, INTERRUPTED, TERMINATED = 2, 3, 1, 130, 143
+BAD_INPUT, BUDGET_REFUSED, NOT_VERIFIED, UNFORESEEN, INTERRUPTED, TERMINATED = 2, 3, 4, 1, 130, 143
+UsageProblem: Any = typer.BadParameter.__mro__[2]  # click's own root of errors, whichever click typer uses
 
 
 def main() -> None:
     """Run the command line. Exit codes: 0 done, 1 unforeseen, 2 bad usage or input, 3 budget refused, 4 not verified or violated,
     5 mostly noise, 130 interrupted, 143 terminated."""
     ended = _Ended()
+    state.reset()
     try:
-        with ended:
-            app()
+        with ended, logging_to_stderr():
+            sys.exit(app(standalone_mode=not _wants_json()))  # with --json errors of usage come here, too
     except KveilError as error:
-        _say(str(error))
-        sys.exit(BUDGET_REFUSED if isinstance(error, BudgetError) else BAD_INPUT)
+        codes = ((BudgetError, BUDGET_REFUSED), (NotVerified, NOT_VERIFIED), (KveilError, BAD_INPUT))
+        _refuse(error, type(error).__name__, next(code for kind, code in codes if isinstance(error, kind)))
     except (SystemExit, KeyboardInterrupt) as end:
         if isinstance(end, SystemExit) and end.code != INTERRUPTED:  # what typer makes of Ctrl-C, without a word
             raise
-        _say(f"{'terminated' if ended.by_signal else 'interrupted'}. What was reserved on a ledger stays spent.")
-        sys.exit(TERMINATED if ended.by_signal else INTERRUPTED)
+        word, code = ("Terminated", TERMINATED) if ended.by_signal else ("Interrupted", INTERRUPTED)
+        _end(
+            word,
+            f"{word.lower()}. What was reserved on a ledger stays spent; `kveil ledger show` tells whether it was charged.",
+            (),
+            code,
+        )
+    except typer.Abort:
+        _end("Aborted", "nothing was done, because a question was not answered with yes.", (), UNFORESEEN)
+    except UsageProblem as error:
+        _end("UsageError", error.format_message(), (), error.exit_code)
     except Exception as error:
         if os.environ.get("KVEIL_TRACEBACK") == "1":  # for developers: a traceback may show data
             raise
-        _say(f"unforeseen trouble ({type(error).__name__}). Set KVEIL_TRACEBACK=1 to see where; the trace may quote data.")
-        sys.exit(UNFORESEEN)
+        told = f"unforeseen trouble ({type(error).__name__}). Set KVEIL_TRACEBACK=1 to see where; the trace may quote data."
+        _end("Unforeseen", told, (), UNFORESEEN)
+
+
+def _wants_json() -> bool:
+    """Whether a script is listening: known from what was typed, before it is understood."""
+    typed = sys.argv[1:]
+    return "--json" in (typed[: typed.index("--")] if "--" in typed else typed) or state.options.get("--json") is True
+
+
+def _refuse(error: KveilError, kind: str, code: int) -> NoReturn:
+    from kveil.cli.wording import in_shell_words
+
+    options = () if state.context is None else state.context.command.params
+    message, *notes = (in_shell_words(text, options) for text in (str(error), *getattr(error, "__notes__", ())))
+    _end(kind, message, notes, code)
+
+
+def _end(kind: str, message: str, notes: Any, code: int) -> NoReturn:
+    """Say it, as an object on stdout if a script is listening, and leave."""
+    if _wants_json():
+        told = {"error": kind, "message": message, "notes": list(notes), "exit_code": code, **state.tell_config()}
+        typer.echo(json.dumps(told))
+    else:
+        _say(message)
+        for note in notes:
+            _say(f"note: {note}")
+    sys.exit(code)
 
 
 class _Ended:
@@ -119,6 +119,8 @@ class _Ended:
 
 def _say(text: str) -> None:
     """One paragraph on stderr. It may quote names of files and columns, and these must not steer a terminal."""
+    from rich.console import Console
+
     from kveil.release.words import printable
 
     Console(stderr=True, highlight=False, emoji=False).print(f"kveil: {printable(text, len(text))}", markup=False, soft_wrap=True)

@@ -9,35 +9,61 @@ from typing import Annotated, Any
 import typer
 
 from kveil.cli._options import parse_bounds, parse_labels, parse_numbers
-from kveil.cli.fit import Method, Metric, Objective, Relation, Scaling, check_cosine, check_method, model_of
+from kveil.cli.choices import Method, Metric, Objective, Relation, Scaling
+from kveil.cli.fit import check_cosine, check_method, model_of
+from kveil.cli.panels import ADVANCED, AS_JSON, DELTA, EPSILON, FIND, OUTPUT, PRIVACY, ROWS, SEED
 from kveil.errors import BoundsRequired, InvalidValue
 
 
 def plan(
-    rows: Annotated[float, typer.Option(help="about how many rows the table has: a public figure")],
-    columns: Annotated[int | None, typer.Option("--columns", "-d", min=1, help="number of columns; or give --sample")] = None,
-    k: Annotated[int, typer.Option("--k", "-k", help="number of clusters")] = 8,
-    epsilon: Annotated[float, typer.Option(help="privacy loss; smaller is more private")] = 1.0,
-    delta: Annotated[float, typer.Option(help="0 for a pure guarantee")] = 0.0,
-    sample: Annotated[Path | None, typer.Option(help="PUBLIC rows to try it on; never rows of the table itself")] = None,
-    public: Annotated[Path | None, typer.Option(help="the PUBLIC sample that `kveil fit --public` will be given")] = None,
-    sample_columns: Annotated[str | None, typer.Option(help="columns of the sample, with commas between; default all")] = None,
-    bounds: Annotated[str | None, typer.Option(help="with --sample: LOW,HIGH or a JSON file of pairs")] = None,
-    center: Annotated[str | None, typer.Option(help="with --radius: centre of a public ball, default 0")] = None,
-    radius: Annotated[float | None, typer.Option(help="radius of a public ball, instead of --bounds")] = None,
-    scaling: Annotated[Scaling | None, typer.Option(help="'bounds': every column counts as equally wide")] = None,
-    metric: Annotated[Metric | None, typer.Option(help="'cosine': by direction, without bounds")] = None,
-    objective: Annotated[Objective, typer.Option(help="squared distances, or distances")] = Objective.k_means,
-    method: Annotated[Method, typer.Option(help="how; figures without a sample are for the tree")] = Method.auto,
-    max_rows_per_person: Annotated[int, typer.Option(help="rows of one person that count, if people are protected")] = 1,
-    relation: Annotated[Relation, typer.Option(help="neighbouring tables")] = Relation.add_remove,
-    runs: Annotated[int, typer.Option(min=1, help="with --sample: fits at each epsilon")] = 3,
-    for_ratio: Annotated[float | None, typer.Option(help="with --sample: which epsilon gives this cost ratio")] = None,
-    random_state: Annotated[int | None, typer.Option(min=0, max=2**32 - 1, help="steers public choices, never noise")] = None,
-    picture: Annotated[Path | None, typer.Option(help="draw it into this .svg or .png")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+    rows: Annotated[float, typer.Option(help="about how many rows the table has: a public figure", rich_help_panel=ROWS)],
+    columns: Annotated[
+        int | None, typer.Option("--columns", "-d", min=1, help="number of columns; or give --sample", rich_help_panel=ROWS)
+    ] = None,
+    k: Annotated[int, typer.Option("--k", "-k", help="number of clusters", rich_help_panel=FIND)] = 8,
+    epsilon: EPSILON = 1.0,
+    delta: DELTA = 0.0,
+    sample: Annotated[
+        Path | None, typer.Option(help="PUBLIC rows to try it on; never rows of the table itself", rich_help_panel=ROWS)
+    ] = None,
+    public: Annotated[
+        Path | None, typer.Option(help="the PUBLIC sample that `kveil fit --public` will be given", rich_help_panel=ROWS)
+    ] = None,
+    sample_columns: Annotated[
+        str | None, typer.Option(help="columns of the sample, separated by commas; default all", rich_help_panel=ROWS)
+    ] = None,
+    bounds: Annotated[
+        str | None, typer.Option(help="with --sample: LOW,HIGH or a JSON file of pairs", rich_help_panel=PRIVACY)
+    ] = None,
+    center: Annotated[
+        str | None, typer.Option(help="with --radius: centre of a public ball, default 0", rich_help_panel=PRIVACY)
+    ] = None,
+    radius: Annotated[
+        float | None, typer.Option(help="radius of a public ball, instead of --bounds", rich_help_panel=PRIVACY)
+    ] = None,
+    max_rows_per_person: Annotated[
+        int, typer.Option(help="rows per person that count, if people are protected", rich_help_panel=PRIVACY)
+    ] = 1,
+    relation: Annotated[Relation, typer.Option(help="neighbouring tables", rich_help_panel=PRIVACY)] = Relation.add_remove,
+    scaling: Annotated[
+        Scaling | None, typer.Option(help="bounds: every column counts as equally wide", rich_help_panel=ROWS)
+    ] = None,
+    metric: Annotated[Metric | None, typer.Option(help="cosine: by direction, without bounds", rich_help_panel=FIND)] = None,
+    objective: Annotated[
+        Objective, typer.Option(help="squared distances, or distances", rich_help_panel=FIND)
+    ] = Objective.k_means,
+    for_ratio: Annotated[
+        float | None, typer.Option(help="with --sample: which epsilon gives this cost ratio", rich_help_panel=FIND)
+    ] = None,
+    picture: Annotated[Path | None, typer.Option(help="draw it into this .svg or .png", rich_help_panel=OUTPUT)] = None,
+    as_json: AS_JSON = False,
+    method: Annotated[
+        Method, typer.Option(help="method; figures without a sample are for the tree", rich_help_panel=ADVANCED)
+    ] = Method.auto,
+    runs: Annotated[int, typer.Option(min=1, help="with --sample: fits at each epsilon", rich_help_panel=ADVANCED)] = 3,
+    random_state: SEED = None,
 ) -> None:
-    """How large the noise of a fit will be and, on a PUBLIC sample, what privacy will cost. Charges nothing.
+    """See how large the noise of a fit will be and, on a PUBLIC sample, what privacy will cost. Charges nothing.
 
     --rows and --sample must be public. A sample taken from the private table would publish what it shows.
     """

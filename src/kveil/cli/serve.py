@@ -20,7 +20,12 @@ def serve(
     admin_port: Annotated[int, typer.Option(min=0, max=65535)] = 8081,
     workers: Annotated[int, typer.Option(min=1, max=64, help="processes; more than one on PostgreSQL only")] = 1,
     origin: Annotated[list[str] | None, typer.Option(help="a page on another host that may send reports; repeatable")] = None,
-    admission: Annotated[str, typer.Option(help="none, or codes (`kveil collect codes`)")] = "none",
+    admission: Annotated[
+        str, typer.Option(help="none, codes (`kveil collect codes`), or tokens of another party (RFC 9578)")
+    ] = "none",
+    token_key: Annotated[Path | None, typer.Option(help="file with the public key of the tokens' issuer")] = None,
+    token_issuer: Annotated[str, typer.Option(help="the issuer's name, as its tokens have it")] = "",
+    token_origin: Annotated[str, typer.Option(help="whom tokens are redeemed at, if they say so")] = "",
     most_requests: Annotated[int, typer.Option(min=0, help="per second over all senders; 0: no limit")] = 10_000,
     most_times: Annotated[float, typer.Option(min=1, help="reports of a round over the people it was laid out for")] = 4.0,
     marker: Annotated[bool, typer.Option(help="whether the page sets the cookie kveil=1, which names nobody")] = True,
@@ -51,6 +56,7 @@ def serve(
     settings = Settings(
         storage=place, host=host, port=port, admin_host=admin_host, admin_port=admin_port, workers=workers,
         origins=tuple(origin or ()), admission=admission, most_requests=most_requests, most_times=most_times, has_marker=marker,
+        token_key="" if token_key is None else str(token_key), token_issuer=token_issuer, token_origin=token_origin,
     )  # fmt: skip
 
     def announce(public: int, own: int) -> None:

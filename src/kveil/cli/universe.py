@@ -22,17 +22,33 @@ def check_graph_options(demand: Path | None, bounds: str | None, center: str | N
         raise InvalidValue("a graph is its own domain. Leave out --bounds, --center, --radius and --scaling.")
 
 
+def read_graph(edges: Any, truncate: float | None, xy: Path | None, *, degrees: bool) -> Graph:
+    """The public graph, with the coordinates of its vertices if there are some."""
+    from kveil.space.graph import Graph
+
+    if isinstance(edges, list):
+        raise InvalidValue("a graph is one file of edges. Name one.")
+    graph = Graph.read(edges, truncate=truncate, xy=xy, degrees=degrees)
+    if degrees and graph.points is None:
+        raise InvalidValue("this graph has no coordinates that could be longitude and latitude. Name a file of them with --xy.")
+    return graph
+
+
 def read_demand(graph: Graph, path: Path, columns: Any, person: Any, max_rows_per_person: int) -> Any:
-    """Where people are: names of vertices, one per line, or a table with a column of vertex numbers. No row can raise here."""
+    """Where people are. No row can raise here.
+
+    Names of vertices, one per line; or a table with a column of their numbers, or with coordinates where the graph has them.
+    """
     if path.suffix.lower() not in LINES:
         from kveil import read
 
-        if graph.names is not None:
+        source = read(path, columns=columns, person=person, max_rows_per_person=max_rows_per_person)
+        if graph.names is not None and (graph.points is None or source.n_columns != graph.points.shape[1]):
             raise InvalidValue(
                 "the vertices of this graph are not called 0 to n - 1, so a column of numbers does not tell which is meant. Pass "
                 "the demand as a text file with the name of one vertex per line."
             )
-        return read(path, columns=columns, person=person, max_rows_per_person=max_rows_per_person)
+        return source
     if columns is not None or person is not None:
         raise InvalidValue(
             "a text file of vertices has no columns. For --columns or --person pass the demand as .csv or .parquet."

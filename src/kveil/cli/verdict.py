@@ -10,10 +10,10 @@ import typer
 
 
 def verdict(
-    out: Annotated[Path, typer.Argument(help="folder of a release, from `kveil fit`")],
+    out: Annotated[Path, typer.Argument(metavar="RELEASE", help="folder of a release, from `kveil fit`")],
     as_json: Annotated[bool, typer.Option("--json", help="print JSON, with an interval for every number")] = False,
 ) -> None:
-    """Good, rough or noise: what the noise did to the release at OUT, from what it holds."""
+    """Good, rough or noise: what the noise did to RELEASE, from what it holds."""
     from kveil import load
 
     found = load(out).verdict()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from html import escape
 from typing import Any, cast
 
 import numpy as np
@@ -16,6 +17,7 @@ from kveil.errors import InvalidValue, ScaleWarning
 from kveil.kernel.grid import Ball, Box
 from kveil.release import Release
 from kveil.release.answers import distances, labels
+from kveil.release.shown import release_html
 from kveil.release.verdict import Verdict
 from kveil.source import Source, read
 from kveil.space.column_box import ColumnBox
@@ -61,6 +63,35 @@ class EuclideanClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
             nearest = np.concatenate([np.empty(0), *(self._nearest(rows) for rows in self._rows(X))])
             return float(1.0 - nearest.mean()) if len(nearest) else 0.0
         return -float(sum((self._nearest(rows) ** 2).sum() for rows in self._rows(X)))
+
+    @property
+    def labels_(self) -> NDArray[np.int32]:
+        """Not kept: it raises an AttributeError that says what to use."""
+        raise AttributeError(
+            f"{type(self).__name__} keeps no labels_: a label is a function of one row, so it is not private. Whoever holds the "
+            "rows may call predict(X)."
+        )
+
+    @property
+    def inertia_(self) -> float:
+        """Not kept: it raises an AttributeError that says what to use."""
+        raise AttributeError(
+            f"{type(self).__name__} keeps no inertia_: it is a sum over rows without noise, so it is not private. Whoever holds "
+            "the rows may call score(X); kveil.evaluate gives a noisy cost, for a charge."
+        )
+
+    def _html_repr(self) -> str:
+        """For notebooks: the parameters, as of every estimator, and what was released, if anything was."""
+        shown = getattr(super(), "_html_repr", None)
+        parameters = shown() if callable(shown) else f"<pre>{escape(repr(self))}</pre>"
+        release = getattr(self, "release_", None)  # not there before a fit, whether it is an attribute or a property
+        return parameters if release is None else f"<div>{parameters}{release_html(release)}</div>"
+
+    def _repr_html_(self) -> str:
+        return self._html_repr()
+
+    def _repr_mimebundle_(self, **unused: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._html_repr()}
 
     @property
     def verdict_(self) -> Verdict:

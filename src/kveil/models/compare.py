@@ -40,18 +40,30 @@ def compare(
     release, which are post-processing of what was charged already. A source with person ids, or one read with
     `kveil.read(..., private=True)`, is refused.
 
-    model: a PrivateKMeans or PrivateKMedian, not fitted, of which every method is tried; or {name: model}, to compare these.
-    data: public rows, in any form that `fit` takes; or a `Release`, whose `sample` is drawn. At most 20 000 rows are used.
-    methods: names of methods of `model`; default all that it has.
-    rows: about how many rows the table will have, a public figure: then noise is as large beside these rows as it would be beside
-        that many, as in `kveil.plan`. Default: as many as `data` has.
-    n_runs: fits of each method, with fresh noise.
-    random_state: steers public choices, never noise.
+    Parameters
+    ----------
+    model : Any
+        A PrivateKMeans or PrivateKMedian, not fitted, of which every method is tried; or {name: model}, to compare these.
+    data : table, path or Source
+        Public rows, in any form that `fit` takes; or a `Release`, whose `sample` is drawn. At most 20 000 rows are used.
+    methods : Sequence[str] or None
+        Names of methods of `model`; default all that it has.
+    rows : float or None
+        About how many rows the table will have, a public figure: then noise is as large beside these rows as it would be
+        beside that many, as in `kveil.plan`. Default: as many as `data` has.
+    n_runs : int, default 5
+        Fits of each method, with fresh noise.
+    random_state : int, Generator or None
+        Steers public choices, never noise.
 
+    Notes
+    -----
     A ratio is the cost over that of scikit-learn's k-means (for PrivateKMedian: of a k-median), both not private, on the same
     clipped rows in the model's own distance. Costs on the synthetic rows of a release are those of round blobs: they tell
     methods apart, and no more. Nothing is charged to a ledger.
 
+    Examples
+    --------
     >>> import kveil
     >>> import numpy as np
     >>> public = np.random.default_rng(0).normal([[-3.0, 0.0], [3.0, 1.0]], 0.5, (2000, 2, 2)).reshape(-1, 2)
@@ -86,7 +98,16 @@ def compare(
 class Comparison:
     """Cost over the cost without privacy, by method. `str` is a table, the best first; `to_dict` plain values.
 
-    found: a `Trial` by name: ratios and seconds of processor time of each run. refused: why a method could not be tried.
+    Attributes
+    ----------
+    found : Mapping[str, Trial]
+        A `Trial` by name: ratios and seconds of processor time of each run.
+    refused : Mapping[str, str]
+        Why a method could not be tried.
+    n_rows : int
+        How many rows were used.
+    of_release : bool
+        Whether they are the synthetic rows of a release.
     """
 
     found: Mapping[str, Trial]

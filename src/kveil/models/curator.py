@@ -263,6 +263,7 @@ class CuratorModel(EuclideanClusterer, ABC):
             weights=found.weights,
             errors=found.errors,
             names=found.names,
+            places=found.places,
             features=source.names if found.centers.ndim == 2 else None,  # points of a universe have no columns
             guarantee=self.guarantee_,
             receipt=receipt_of(ticket, self.ledger),

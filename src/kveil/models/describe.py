@@ -46,26 +46,42 @@ def describe(
 ) -> Themes:
     """Which keywords the rows of each cluster have, as noisy numbers with intervals, so that clusters of text get words.
 
-    release: centres in space.
-    data: rows with the columns of the release, these or others, as for `evaluate`.
-    keywords: names of columns of `data`, one per keyword, after those of the release (frames and files: by name); or, with
-        `vocabulary`, what the rows of `data` say, row by row: a table of numbers, dense or sparse, with a column per keyword, or
-        a list with a text, or a list of words, per row. In texts, words are runs of letters and digits, in lower case.
-    vocabulary: the keywords that are counted: PUBLIC words, such as the terms of a public corpus. Never words picked from the
+    Parameters
+    ----------
+    release : Release
+        Centres in space.
+    data : table, path or Source
+        Rows with the columns of the release, these or others, as for `evaluate`.
+    keywords : list
+        Names of columns of `data`, one per keyword, after those of the release (frames and files: by name); or, with
+        `vocabulary`, what the rows of `data` say, row by row: a table of numbers, dense or sparse, with a column per
+        keyword, or a list with a text, or a list of words, per row. In texts, words are runs of letters and digits, in
+        lower case.
+    vocabulary : list of str, optional
+        The keywords that are counted: PUBLIC words, such as the terms of a public corpus. Never words picked from the
         rows. What rows say besides is not looked at.
-    per_row: how many keywords of a row count at most: those of the largest value (of a text: the most frequent), ties to the
-        first of the vocabulary. A value of 0 or less, or a missing one, is no keyword. Noise is `per_row` times as wide as for
-        one (Gaussian: its root).
-    epsilon: the whole cost. ledger: the budget of the people in `data`; its relation decides who is hidden.
-    delta: used only where the ledger adds zCDP, as in `evaluate`.
+    per_row : int, default 5
+        How many keywords of a row count at most: those of the largest value (of a text: the most frequent), ties to the
+        first of the vocabulary. A value of 0 or less, or a missing one, is no keyword. Noise is `per_row` times as wide
+        as for one (Gaussian: its root).
+    epsilon : float
+        The whole cost.
+    ledger : Ledger or path
+        The budget of the people in `data`; its relation decides who is hidden.
+    delta : float, default 0.0
+        Used only where the ledger adds zCDP, as in `evaluate`.
 
-    Private:      the rows, their keywords and their number.  Public: the release, the vocabulary, per_row, epsilon and delta.
-    Neighbours:   those of the ledger; a person has at most m rows.
-    Sensitivity:  `kveil.questions.keywords.Keywords`: a row adds at most `per_row` ones to counts of its own cluster, and 1 to
-                  the size of it. Which keywords of a row count depends on that row alone.
-    Cost:         epsilon, by two charges: 90 % for the counts, 10 % for the sizes of clusters.
-    Not covered:  running time.
+    Notes
+    -----
+    - Private: the rows, their keywords and their number.  Public: the release, the vocabulary, per_row, epsilon and delta.
+    - Neighbours: those of the ledger; a person has at most m rows.
+    - Sensitivity: `kveil.questions.keywords.Keywords`: a row adds at most `per_row` ones to counts of its own cluster, and 1 to
+      the size of it. Which keywords of a row count depends on that row alone.
+    - Cost: epsilon, by two charges: 90 % for the counts, 10 % for the sizes of clusters.
+    - Not covered: running time.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from kveil import Ledger, PrivateKMeans, describe
     >>> X = np.repeat([[-4.0, 0.0], [4.0, 1.0]], 5000, axis=0)

@@ -39,24 +39,36 @@ def evaluate(
 
     A model's `score` is exact and therefore not private. This one is, and is charged: all of `epsilon` is reserved first.
 
-    release: centres in space, of PrivateKMeans, PrivateKMedian, StreamKMeans, FederatedKMeans or LocalKMeans. For k-median costs
-        are sums of distances, otherwise of squared distances.
-    data: rows, or `kveil.read(...)`. Frames and files are read by the names of the release's features. With categories,
-        or missing cells were not left at "middle", read them as for fit.
-    epsilon: the whole cost of this evaluation. ledger: the budget of the people in `data`; its relation decides who is hidden.
-    delta: used only where the ledger adds zCDP; elsewhere Laplace noise is narrower, and the promise is pure.
+    Parameters
+    ----------
+    release : Release
+        Centres in space, of PrivateKMeans, PrivateKMedian, StreamKMeans, FederatedKMeans or LocalKMeans. For k-median
+        costs are sums of distances, otherwise of squared distances.
+    data : table, path or Source
+        Rows, or `kveil.read(...)`. Frames and files are read by the names of the release's features. With categories, or
+        missing cells were not left at "middle", read them as for fit.
+    epsilon : float
+        The whole cost of this evaluation.
+    ledger : Ledger or path
+        The budget of the people in `data`; its relation decides who is hidden.
+    delta : float, default 0.0
+        Used only where the ledger adds zCDP; elsewhere Laplace noise is narrower, and the promise is pure.
 
+    Notes
+    -----
     Rows are clipped to the domain of the release. 20 % of epsilon buys a histogram of distances to the nearest centre, which
     chooses a clip; 40 % the cost of clipped distances; 20 % silhouettes; 20 % sizes (one centre: 60 % for the cost).
 
-    Private:      the rows and their number.  Public: the release, epsilon, delta, and that an evaluation took place.
-    Neighbours:   those of the ledger; a person has at most m rows.
-    Sensitivity:  `kveil.questions.closeness`: a row is in one bin, adds at most TOP to one sum and to another, and 1 to one size.
-                  The centres are public, so no row changes what another adds. The clip follows from released counts.
-    Cost:         epsilon, by four charges that do not depend on the rows; on a ledger that adds zCDP what these add up to there.
-                  Whoever sees the release and this has the sum of both, which a common ledger keeps.
-    Not covered:  running time.
+    - Private: the rows and their number.  Public: the release, epsilon, delta, and that an evaluation took place.
+    - Neighbours: those of the ledger; a person has at most m rows.
+    - Sensitivity: `kveil.questions.closeness`: a row is in one bin, adds at most TOP to one sum and to another, and 1 to one
+      size. The centres are public, so no row changes what another adds. The clip follows from released counts.
+    - Cost: epsilon, by four charges that do not depend on the rows; on a ledger that adds zCDP what these add up to there.
+      Whoever sees the release and this has the sum of both, which a common ledger keeps.
+    - Not covered: running time.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from kveil import Ledger, PrivateKMeans, evaluate
     >>> X = np.repeat([[-4.0, 0.0], [4.0, 1.0]], 5000, axis=0)

@@ -118,13 +118,29 @@ def _z(tail: float) -> float:
 class Evaluation:
     """How well released centres fit some rows, as noisy numbers that were charged for. All of it may be shared.
 
-    cost: the sum of squared distances of rows to their nearest centre (distances, for k-median), each CLIPPED at `clip`.
-    clip: that distance, in the units of the release's `transform`. beyond: rows farther away are at most so many (97.5 %).
-    most: what the cost without a clip is at most (95 %): the clip leaves rows out that noise hides.
-    silhouette: the mean of 1 - a/b, a and b a row's distances to the nearest and second nearest centre; None for one centre.
-    rows, sizes: how many rows there are, and in every cluster. sizes_together: intervals that hold all of them at once.
-    guarantee, receipt: what was promised and charged for this evaluation alone. Whoever sees the release, too, has the sum.
+    Attributes
+    ----------
+    cost : Estimate
+        The sum of squared distances of rows to their nearest centre (distances, for k-median), each CLIPPED at `clip`.
+    clip : float
+        That distance, in the units of the release's `transform`.
+    beyond : float
+        Rows farther away are at most so many (97.5 %).
+    most : float
+        What the cost without a clip is at most (95 %): the clip leaves rows out that noise hides.
+    silhouette : Estimate or None
+        The mean of 1 - a/b, a and b a row's distances to the nearest and second nearest centre; None for one centre.
+    rows, sizes : Estimate, tuple[Estimate, ...]
+        How many rows there are, and in every cluster.
+    sizes_together : tuple[Estimate, ...]
+        Intervals that hold all of them at once.
+    guarantee, receipt : Guarantee, Receipt or dict
+        What was promised and charged for this evaluation alone. Whoever sees the release, too, has the sum.
+    notes : tuple of str
+        What a reader should know besides.
 
+    Notes
+    -----
     Intervals are for these rows and the noise; they say nothing about other rows of the same kind.
     """
 

@@ -44,32 +44,67 @@ WIDEST = 200  # characters of what a party holds, in a message
 class FederatedKMeans(EuclideanClusterer):
     """k-means centres of rows that several parties hold and do not show to each other or to a coordinator.
 
-    n_clusters: number of centres.
-    epsilon, delta: the promise that every party makes to the people in its rows, against everybody else. delta=0 is pure; with
-        delta > 0 Gaussian noise is used above 3 features. epsilon=None, the default, adds no noise and promises nothing: for
+    Parameters
+    ----------
+    n_clusters : int, default 8
+        Number of centres.
+    epsilon, delta : float or None, float
+        The promise that every party makes to the people in its rows, against everybody else. delta=0 is pure; with delta
+        > 0 Gaussian noise is used above 3 features. epsilon=None, the default, adds no noise and promises nothing: for
         rows that need no privacy, or to see what noise costs.
-    bounds: public (low, high) of the features, as in `PrivateKMeans`; or center and radius, a public ball. Parties given as
-        `federate.Party` or by address bring their own, which must all be the same.
-    protocol: "cells" (noisy counts and sums of public cells), "sample" (a noisy sample of rows), "pdk" (private k-variates++:
-        parties are picked by noisy totals and give noisy rows), or "dk" (distributed k-means++, without privacy: rows go to all
-        other parties, sealed from the coordinator). "sample" and "pdk" are for study; "cells" is better by far.
-    n_steps: steps relative to released centres that follow.
-    transport: how parties that are not in this process are reached, such as `federate.Calling("keys/coordinator")`.
-    timeout: seconds a party has for an answer; then it is left out and the run goes on with the others.
-    random_state: steers public choices only. Private noise takes no seed.
+    bounds : Bounds, pair, list of pairs or dict, optional
+        Public (low, high) of the features, as in `PrivateKMeans`. Parties given as `federate.Party` or by address bring
+        their own, which must all be the same.
+    center, radius : array-like, float
+        A public ball in place of bounds.
+    protocol : {"cells", "sample", "dk", "pdk"}, default "cells"
+        "cells" (noisy counts and sums of public cells), "sample" (a noisy sample of rows), "pdk" (private k-variates++:
+        parties are picked by noisy totals and give noisy rows), or "dk" (distributed k-means++, without privacy: rows go
+        to all other parties, sealed from the coordinator). "sample" and "pdk" are for study; "cells" is better by far.
+    n_steps : int, default 1
+        Steps relative to released centres that follow.
+    transport : object or None
+        How parties that are not in this process are reached, such as `federate.Calling("keys/coordinator")`.
+    timeout : float, default 60.0
+        Seconds a party has for an answer; then it is left out and the run goes on with the others.
+    random_state : int, Generator or None
+        Steers public choices only. Private noise takes no seed.
 
-    May be shared after fit: `cluster_centers_`, `cluster_weights_` (noisy shares), `cluster_errors_` (standard errors),
-    `method_`, `guarantee_`, `release_`, `receipts_` (one per party: the digest of its whole conversation), `n_features_in_`,
-    `feature_names_in_`.
+    Attributes
+    ----------
+    cluster_centers_ : array (k, d)
+        The centres, in the units of the data.
+    cluster_weights_ : array (k,) or None
+        Noisy shares of rows per cluster; they add up to 1.
+    cluster_errors_ : array (k,)
+        Standard error of each centre: the root mean squared length of the noise in it.
+    method_ : str
+        The method that ran.
+    guarantee_ : Guarantee
+        What was promised and charged.
+    release_ : Release
+        All of this as one object, to be saved and passed on.
+    receipts_ : dict
+        One per party: the digest of its whole conversation.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : array of str
+        Names of the columns, if they have any.
 
-    Private:      the rows of every party and their number, from all others and from the coordinator.  Public: all parameters,
-                  the columns, the names of the parties and which of them answered.
-    Neighbours:   one record more or less at one party (or one person: `kveil.read(X, person=...)`).
-    Sensitivity:  of counts and sums of disjoint cells: `kveil.desk.law.Law`, at every party.
-    Cost:         at most `guarantee()`: a record is at one party, whose ledger is charged before each answer, and only for
-                  rounds that are asked.
-    Not covered:  running time; a person with records at q parties pays q times; false answers of a party move the centres.
+    Notes
+    -----
+    All attributes may be shared.
 
+    - Private: the rows of every party and their number, from all others and from the coordinator.  Public: all parameters,
+      the columns, the names of the parties and which of them answered.
+    - Neighbours: one record more or less at one party (or one person: `kveil.read(X, person=...)`).
+    - Sensitivity: of counts and sums of disjoint cells: `kveil.desk.law.Law`, at every party.
+    - Cost: at most `guarantee()`: a record is at one party, whose ledger is charged before each answer, and only for
+      rounds that are asked.
+    - Not covered: running time; a person with records at q parties pays q times; false answers of a party move the centres.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from kveil import FederatedKMeans
     >>> north, south = np.repeat([[-4.0, 0.0], [4.0, 1.0]], 5000, axis=0), np.repeat([[4.0, 1.0]], 3000, axis=0)

@@ -42,26 +42,42 @@ def find_bounds(
 ) -> tuple[Any, Receipt]:
     """Bounds that hold nearly all rows, as powers of two, and the receipt of a charge of `epsilon`.
 
-    shape: "box" gives `kveil.Bounds` by column, with the names of the columns if they have any; "cube" one (low, high) for all
-        columns, "ball" a radius about `center`. Use them as PrivateKMeans(bounds=...) or PrivateKMeans(center=..., radius=...).
-        Bounds with names are refused for a table with other columns.
-    exponents: public; sizes below 2**low count as 0, above 2**high as 2**high.
-    center: a public point that sizes are measured from.
-    refine: for a box: half of epsilon finds powers of two, and half looks at 64 even bins between them, which narrows a column
-        such as latitude, 49.5 to 61, that powers of two hold in 32 to 64. Worth it from about 4000 rows times epsilon per
-        column; with fewer, columns with long tails lose them. The receipt is that of the second half.
+    Parameters
+    ----------
+    data : table, path or Source
+        Rows, in any form that `kveil.read` takes.
+    epsilon : float
+        The whole cost of the search.
+    ledger : Ledger or path
+        The budget that is charged.
+    shape : {"box", "cube", "ball"}, default "box"
+        "box" gives `kveil.Bounds` by column, with the names of the columns if they have any; "cube" one (low, high) for
+        all columns, "ball" a radius about `center`. Use them as PrivateKMeans(bounds=...) or PrivateKMeans(center=...,
+        radius=...). Bounds with names are refused for a table with other columns.
+    exponents : tuple[int, int], default (-20, 40)
+        Public; sizes below 2**low count as 0, above 2**high as 2**high.
+    center : array-like, default 0.0
+        A public point that sizes are measured from.
+    refine : bool, default False
+        For a box: half of epsilon finds powers of two, and half looks at 64 even bins between them, which narrows a
+        column such as latitude, 49.5 to 61, that powers of two hold in 32 to 64. Worth it from about 4000 rows times
+        epsilon per column; with fewer, columns with long tails lose them. The receipt is that of the second half.
 
+    Notes
+    -----
     It needs about 25/epsilon rows (times the columns, for a box) in the outermost octave; rows farther out are clipped later.
 
-    Private:      the rows.  Public: the shape, exponents, center, columns, and that a search took place.
-    Neighbours:   those of the ledger.
-    Sensitivity:  a row adds 1 to at most one bin of every histogram: L1 <= m histograms (a person with m rows), twice to replace
-                  one. So do the even bins, which follow from released counts.
-    Cost:         epsilon, once, on top of what a fit with these bounds costs: whoever sees that release sees the bounds too,
-                  so their promise is the sum, which the ledger keeps. With refine two charges of half of it, reserved at once.
-                  All that follows looks at the noisy counts. If no bin stands out, `BoundsNotFound` says so, and the whole
-                  stays spent.
+    - Private: the rows.  Public: the shape, exponents, center, columns, and that a search took place.
+    - Neighbours: those of the ledger.
+    - Sensitivity: a row adds 1 to at most one bin of every histogram: L1 <= m histograms (a person with m rows), twice to replace
+      one. So do the even bins, which follow from released counts.
+    - Cost: epsilon, once, on top of what a fit with these bounds costs: whoever sees that release sees the bounds too,
+      so their promise is the sum, which the ledger keeps. With refine two charges of half of it, reserved at once.
+      All that follows looks at the noisy counts. If no bin stands out, `BoundsNotFound` says so, and the whole
+      stays spent.
 
+    Examples
+    --------
     >>> from kveil import Ledger, find_bounds
     >>> ages = np.random.default_rng(0).uniform(1, 90, size=(5000, 1))
     >>> find_bounds(ages, 1.0, ledger=Ledger.memory("ages", 1.0, relation="add-remove"))[0]

@@ -23,21 +23,39 @@ class KMedian(ClusterMixin, BaseEstimator):
 
     For public demand, or as the yardstick beside `PrivateKMedian`: whatever is learned here shows its data.
 
-    n_clusters: number of centres; at most the number of points.
-    init: where a search starts. "k-median++", "hst" (a tree of the universe: the paper's) or "random".
-    objective: "k-median" (distances) or "k-means" (squared distances; centres are still points of the universe).
-    n_perturbations: how often a few centres are replaced at random and the search goes on from there, keeping what is not worse.
-        0 is one local optimum, within a percent or two of the best; 500 found the best known on all p-median instances tried.
-    n_restarts: searches from fresh seeds, of which the cheapest is kept.
-        Where neither is given: one search with 50 perturbations on a Graph and on any universe of up to 4096 points; three
-        searches without on a Graph too large for a table; and one search elsewhere. Else None is 0 perturbations or 1 search.
-    max_steps: most passes over the candidates in one search; it ends before, when no swap with a candidate lowers the cost.
-    random_state: seeds, order of candidates and perturbations.
+    Parameters
+    ----------
+    n_clusters : int, default 8
+        Number of centres; at most the number of points.
+    init : str or array-like, default "k-median++"
+        Where a search starts. "k-median++", "hst" (a tree of the universe: the paper's) or "random".
+    objective : {"k-median", "k-means"}, default "k-median"
+        "k-median" (distances) or "k-means" (squared distances; centres are still points of the universe).
+    n_perturbations : int or None
+        How often a few centres are replaced at random and the search goes on from there, keeping what is not worse. 0 is
+        one local optimum, within a percent or two of the best; 500 found the best known on all p-median instances tried.
+    n_restarts : int or None
+        Searches from fresh seeds, of which the cheapest is kept. Where neither is given: one search with 50 perturbations
+        on a Graph and on any universe of up to 4096 points; three searches without on a Graph too large for a table; and
+        one search elsewhere. Else None is 0 perturbations or 1 search.
+    max_steps : int, default 100
+        Most passes over the candidates in one search; it ends before, when no swap with a candidate lowers the cost.
+    random_state : int, Generator or None
+        Seeds, order of candidates and perturbations.
 
-    After fit: `center_indices_` (k,), points of the universe; `cluster_centers_` (k, d), where they have coordinates, else None;
-    `labels_` (n,), the nearest centre of every point; `cost_`, the weighted sum of (squared) distances, in the user's units and
-    as exact as the steps of the universe.
+    Attributes
+    ----------
+    center_indices_ : array (k,)
+        The centres, as numbers of the points of the universe.
+    cluster_centers_ : array (k, d) or None
+        Their coordinates, where the points have some.
+    labels_ : array (n,)
+        The nearest centre of every point.
+    cost_ : float
+        The weighted sum of (squared) distances, in the user's units, as exact as the steps of the universe.
 
+    Examples
+    --------
     >>> from kveil import KMedian, Precomputed
     >>> line = Precomputed([[0, 1, 7, 8], [1, 0, 6, 7], [7, 6, 0, 1], [8, 7, 1, 0]])
     >>> model = KMedian(2, random_state=0).fit(line, sample_weight=[9, 1, 1, 9])

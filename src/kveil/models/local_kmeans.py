@@ -43,30 +43,62 @@ class LocalKMeans(EuclideanClusterer):
     made-up data, what a campaign would give; real campaigns are made of `kveil.collect`. Every row is one person, who sends one
     report in one round with all of epsilon.
 
-    n_clusters: number of centres.
-    epsilon: what each person's report may give away, at most 10.
-    center, radius: a public ball that holds the rows; those outside are moved to its surface, and a row with a missing or
-        infinite value counts as the centre.
-    protocol: "refine" (heavy cells of small images, then means of residuals, in up to four rounds), "grid" (one round, up to 3
-        columns), "lae" and "lma" (the paper's four rounds and one round), or "auto": by the number of people and columns, and
-        refused if there are too few people to learn anything. Naming a protocol runs it all the same, with a warning.
-    preset: "lite", or "paper" for protocol "lae" with as many levels, scales, guesses and repeats as the paper's analysis asks
-        for. It is not the paper to the letter: its image has at most 4 axes whatever k is, points are hashed by a rotated grid
-        in place of lattices of balls, and no bucket spans two of the paper's large cells.
-    tuning: kveil.tuning.Lae(lsh="ball", alpha=..., c=...), for protocol "lae": the paper's hashing, image and distance ratio.
-    devices: "exact" runs the randomiser of real devices for every row; "fast" draws what all reports add up to by the same law.
-    random_state: public choices (cohorts, maps, ids); with "fast" the devices' own coins, too.
+    Parameters
+    ----------
+    n_clusters : int, default 8
+        Number of centres.
+    epsilon : float, default 1.0
+        What each person's report may give away, at most 10.
+    center, radius : array-like, float
+        A public ball that holds the rows; those outside are moved to its surface, and a row with a missing or infinite
+        value counts as the centre.
+    protocol : {"auto", "refine", "grid", "lae", "lma"}, default "auto"
+        "refine" (heavy cells of small images, then means of residuals, in up to four rounds), "grid" (one round, up to 3
+        columns), "lae" and "lma" (the paper's four rounds and one round), or "auto": by the number of people and columns,
+        and refused if there are too few people to learn anything. Naming a protocol runs it all the same, with a warning.
+    preset : {"lite", "paper"}, default "lite"
+        "lite", or "paper" for protocol "lae" with as many levels, scales, guesses and repeats as the paper's analysis
+        asks for. It is not the paper to the letter: its image has at most 4 axes whatever k is, points are hashed by a
+        rotated grid in place of lattices of balls, and no bucket spans two of the paper's large cells.
+    tuning : object of kveil.tuning, optional
+        kveil.tuning.Lae(lsh="ball", alpha=..., c=...), for protocol "lae": the paper's hashing, image and distance ratio.
+    devices : Devices, default "fast"
+        "exact" runs the randomiser of real devices for every row; "fast" draws what all reports add up to by the same
+        law.
+    random_state : int, Generator or None
+        Public choices (cohorts, maps, ids); with "fast" the devices' own coins, too.
 
-    May be shared after fit, with devices="exact": `cluster_centers_`, `cluster_weights_` (noisy shares, or None),
-    `cluster_errors_` (standard errors, or None), `method_`, `guarantee_`, `plan_` (what was to be expected), `release_`,
-    `n_features_in_`, `feature_names_in_`. With "fast" they are a simulation's.
+    Attributes
+    ----------
+    cluster_centers_ : array (k, d)
+        The centres, in the units of the data.
+    cluster_weights_ : array (k,) or None
+        Noisy shares of rows per cluster; they add up to 1.
+    cluster_errors_ : array (k,)
+        Standard error of each centre: the root mean squared length of the noise in it.
+    method_ : str
+        The method that ran.
+    guarantee_ : Guarantee
+        What was promised and charged.
+    plan_ : object
+        What was to be expected.
+    release_ : Release
+        All of this as one object, to be saved and passed on.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : array of str
+        Names of the columns, if they have any.
 
-    Private:      each row, from everyone but its own device.  Public: parameters, the number of rows, who answers which round.
-    Neighbours:   any two values of one row.
-    Sensitivity:  `kveil.kernel.response.subset_select`: a report is e**epsilon times likelier for one row than another at most.
-    Cost:         epsilon per person, once; the rounds ask different people.
-    Not covered:  running time; this simulation itself, which holds all rows.
+    Notes
+    -----
+    - Private: each row, from everyone but its own device.  Public: parameters, the number of rows, who answers which round.
+    - Neighbours: any two values of one row.
+    - Sensitivity: `kveil.kernel.response.subset_select`: a report is e**epsilon times likelier for one row than another at most.
+    - Cost: epsilon per person, once; the rounds ask different people.
+    - Not covered: running time; this simulation itself, which holds all rows.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from kveil import LocalKMeans
     >>> X = np.repeat([[-0.5, 0.0], [0.5, 0.1]], 10_000, axis=0)

@@ -26,11 +26,18 @@ from kveil.stream.batches import batches, is_stream
 class OnlineKMeans(StreamClusterer):
     """One centre per batch, drawn from it by squared distance to the centres so far, until there are `n_clusters`. Not private.
 
-    n_clusters: number of centres.
-    on_full: what later batches do. "stop": nothing more is drawn. "merge": each draws one more, and the two centres that are
+    Parameters
+    ----------
+    n_clusters : int, default 8
+        Number of centres.
+    on_full : {"stop", "merge"}, default "stop"
+        What later batches do. "stop": nothing more is drawn. "merge": each draws one more, and the two centres that are
         closest to each other become one; no bound on the cost is known.
-    random_state: steers the draws.
+    random_state : int, Generator or None
+        Steers the draws.
 
+    Notes
+    -----
     `partial_fit` takes one batch, or an iterator of batches. A table given to `fit` is cut into as many batches as there are
     centres, in the order of its rows. Use it where a centre must be fixed when its batch has passed; its cost is bounded only
     if every batch has its share of every cluster (Theorem 6 of Nock, Canyasse, Boreli, Nielsen, 2016), so not for sorted
@@ -38,6 +45,8 @@ class OnlineKMeans(StreamClusterer):
 
     Nothing here is private: a centre is a row, and so is what predict, transform and score return.
 
+    Examples
+    --------
     >>> from kveil import OnlineKMeans
     >>> days = ([[0.0], [0.1]], [[9.0], [9.1]], [[0.2], [9.2]])
     >>> OnlineKMeans(n_clusters=2, random_state=0).partial_fit(iter(days)).cluster_centers_.shape

@@ -51,25 +51,42 @@ def plan(
     With a sample of PUBLIC rows it fits them, with a budget that makes the noise as large beside them as it would be beside the
     whole table, and reports the cost over the cost of a clustering without privacy.
 
-    model: a PrivateKMeans or PrivateKMedian, not fitted. Figures are for PrivateKMeans with method="tree", the default, and dense
-        rows; bounds may be left out for them. Trials work for every method, and with metric="cosine" compare 1 minus the cosine.
-    rows: about how many rows the table has. A PUBLIC figure: from a published count, say. The exact number of rows of the table
-        is private unless it is published, and a plan that is made with it shows it.
-    n_features: how many columns, where neither bounds nor sample tell.
-    sample: public rows with the columns of the table: last year's open table, or a synthetic one that may be shown. At most
-        20 000 are used, drawn at random. NEVER rows of the table itself: the plan would publish what they show. A source with
-        person ids, or one read with `kveil.read(..., private=True)`, is refused. A sample of another kind gives another answer:
-        made-up mixtures are no substitute.
-    public: the public sample that `fit(X, public=...)` will be given. Figures are those of a fit that uses it. It is also what
-        the fit is tried on, if there is no other sample: one half stands for the table, and the other is given as the sample.
-    n_runs: fits at each epsilon.
-    random_state: steers which rows are drawn and public choices of the fits. Noise takes no seed.
-    epsilons: the range that is tried, in six steps of equal ratio, besides the model's own epsilon.
-    unit: what is protected, as in `kveil.read(...).unit`: a person with m rows needs m times the noise of a record.
+    Parameters
+    ----------
+    model : Any
+        A PrivateKMeans or PrivateKMedian, not fitted. Figures are for PrivateKMeans with method="tree", the default, and
+        dense rows; bounds may be left out for them. Trials work for every method, and with metric="cosine" compare 1
+        minus the cosine.
+    rows : float
+        About how many rows the table has. A PUBLIC figure: from a published count, say. The exact number of rows of the
+        table is private unless it is published, and a plan that is made with it shows it.
+    n_features : int or None
+        How many columns, where neither bounds nor sample tell.
+    sample : table, path or Source, optional
+        Public rows with the columns of the table: last year's open table, or a synthetic one that may be shown. At most
+        20 000 are used, drawn at random. NEVER rows of the table itself: the plan would publish what they show. A source
+        with person ids, or one read with `kveil.read(..., private=True)`, is refused. A sample of another kind gives
+        another answer: made-up mixtures are no substitute.
+    public : Any, optional
+        The public sample that `fit(X, public=...)` will be given. Figures are those of a fit that uses it. It is also
+        what the fit is tried on, if there is no other sample: one half stands for the table, and the other is given as
+        the sample.
+    n_runs : int, default 3
+        Fits at each epsilon.
+    random_state : int, Generator or None
+        Steers which rows are drawn and public choices of the fits. Noise takes no seed.
+    epsilons : tuple[float, float], default (0.01, 10.0)
+        The range that is tried, in six steps of equal ratio, besides the model's own epsilon.
+    unit : PrivacyUnit, default PrivacyUnit()
+        What is protected, as in `kveil.read(...).unit`: a person with m rows needs m times the noise of a record.
 
+    Notes
+    -----
     What trials miss: the sampling noise of the sample, and that its counts are whole numbers; both matter below about 1000 rows.
     Ratios above 1.5 are uncertain by a factor of 1.3.
 
+    Examples
+    --------
     >>> import kveil
     >>> model = kveil.PrivateKMeans(10, epsilon=0.02, delta=1e-6)
     >>> expected = kveil.plan(model, rows=20_000, n_features=9)
@@ -112,9 +129,24 @@ def plan(
 class CuratorPlan:
     """A forecast of a private fit: `str` is a table, `save` draws it. It holds public numbers alone, and no row of the sample.
 
-    figures: the noise from public numbers; None for methods other than the tree.
-    trials: cost ratios on the public sample, by ascending epsilon; empty without one.
-    sample_rows: how many of its rows were used.
+    Attributes
+    ----------
+    figures : Figures or None
+        The noise from public numbers; None for methods other than the tree.
+    trials : tuple[Trial, ...]
+        Cost ratios on the public sample, by ascending epsilon; empty without one.
+    sample_rows : int
+        How many of its rows were used.
+    kind, method : str
+        The model and its method.
+    n_clusters, n_features : int
+        The numbers of centres and of columns.
+    rows : float
+        About how many rows the table has.
+    epsilon, delta : float
+        The promise that was planned for.
+    notes : tuple of str
+        What a reader should know besides.
     """
 
     kind: str

@@ -45,17 +45,33 @@ def private_candidates(
     docs/methods.md has what was measured. With more than 5 columns rows are projected first, to half the logarithm of their
     number, and the points are places of that projection.
 
-    ledger: a Ledger, or the path of one, that this search is charged to. Its relation says who neighbours are.
-    n_clusters: the k that shall be chosen: at least 4 k points are kept where there are so many.
-    bounds, center, radius, expected_rows, random_state: as in PrivateKMeans.
-    tuning: kveil.tuning.Candidates(...): repetitions, levels, dimension, kappa, most; nonzeros, for sparse rows.
+    Parameters
+    ----------
+    data : table, path or Source
+        Rows, in any form that `kveil.read` takes.
+    epsilon : float
+        The whole cost of the search.
+    ledger : Ledger or path
+        A Ledger, or the path of one, that this search is charged to. Its relation says who neighbours are.
+    n_clusters : int, default 8
+        The k that shall be chosen: at least 4 k points are kept where there are so many.
+    delta : float, default 0.0
+        With delta > 0 Gaussian noise may be used.
+    bounds, center, radius, expected_rows, random_state : optional
+        As in PrivateKMeans.
+    tuning : object of kveil.tuning, optional
+        kveil.tuning.Candidates(...): repetitions, levels, dimension, kappa, most; nonzeros, for sparse rows.
 
-    Private:      the rows and their number.  Public: all parameters, the columns, the projection and the shifts of the cubes.
-    Neighbours:   those of the ledger; one record, or one person (`kveil.read(X, person=...)`).
-    Sensitivity:  `kveil.questions.cubes.CubeCounts`: a row adds 1 to one child of the active cubes of a level.
-    Cost:         epsilon (and delta), reserved before a row is read. Whoever chooses among the points by rows pays for that.
-    Not covered:  running time; whatever is not released here.
+    Notes
+    -----
+    - Private: the rows and their number.  Public: all parameters, the columns, the projection and the shifts of the cubes.
+    - Neighbours: those of the ledger; one record, or one person (`kveil.read(X, person=...)`).
+    - Sensitivity: `kveil.questions.cubes.CubeCounts`: a row adds 1 to one child of the active cubes of a level.
+    - Cost: epsilon (and delta), reserved before a row is read. Whoever chooses among the points by rows pays for that.
+    - Not covered: running time; whatever is not released here.
 
+    Examples
+    --------
     >>> from kveil import Ledger, private_candidates
     >>> X = np.repeat([[-4.0, 0.0], [4.0, 1.0]], 5000, axis=0)
     >>> ledger = Ledger.memory("doc", 1.0, relation="add-remove")

@@ -48,58 +48,102 @@ DEFAULT_RANGE = (2, 20)
 class PrivateKMeans(CuratorModel):
     """k-means centres of rows about people, with differential privacy.
 
-    n_clusters: number of centres; or "auto": as many as noisy counts of cells suggest, chosen inside the same budget (method
-        "tree" or "grid"). A note of the release says whether the number is clear or a guess; `release_.cost_curve()` shows what
-        others would cost, and `release_.recluster(k)` gives them, both for no charge.
-    k_range: (low, high) for "auto", default (2, 20), at most 100. Without signal there are `low` centres.
-    epsilon, delta: the promise. delta=0 is pure; with delta > 0 Gaussian noise is used where it is smaller (for "lloyd" judged
-        by its size, for "tree" and "candidates" above 3 features), and always if the ledger adds zCDP.
-        epsilon=float("inf") gives the noise-free result and a guarantee that says "none".
-    bounds: public low and high of the features: (low, high) for all of them; [(low, high), ...], one pair per feature;
-        ([low, ...], [high, ...]); {name: (low, high)}; or kveil.Bounds. Two features in another nesting, such as a list of
-        lists, are refused if they can be read in two ways. Rows outside are clipped; a row with a missing or infinite value
-        counts as the middle of the bounds, so fill or drop such rows beforehand, each by itself and with public values.
-    center, radius: a public ball instead of bounds; center defaults to 0.
-    method: "tree" (noisy counts of a public tree, then relative steps), "lloyd" (DP-Lloyd), "grid" (noisy counts of a uniform
+    Parameters
+    ----------
+    n_clusters : int or "auto", default 8
+        Number of centres; or "auto": as many as noisy counts of cells suggest, chosen inside the same budget (method
+        "tree" or "grid"). A note of the release says whether the number is clear or a guess; `release_.cost_curve()`
+        shows what others would cost, and `release_.recluster(k)` gives them, both for no charge.
+    k_range : (int, int), optional
+        (low, high) for "auto", default (2, 20), at most 100. Without signal there are `low` centres.
+    epsilon, delta : float
+        The promise. delta=0 is pure; with delta > 0 Gaussian noise is used where it is smaller (for "lloyd" judged by its
+        size, for "tree" and "candidates" above 3 features), and always if the ledger adds zCDP. epsilon=float("inf")
+        gives the noise-free result and a guarantee that says "none".
+    bounds : Bounds, pair, list of pairs or dict, optional
+        Public low and high of the features: (low, high) for all of them; [(low, high), ...], one pair per feature; ([low,
+        ...], [high, ...]); {name: (low, high)}; or kveil.Bounds. Two features in another nesting, such as a list of
+        lists, are refused if they can be read in two ways. Rows outside are clipped; a row with a missing or infinite
+        value counts as the middle of the bounds, so fill or drop such rows beforehand, each by itself and with public
+        values.
+    center, radius : array-like, float
+        A public ball instead of bounds; center defaults to 0.
+    method : {"auto", "tree", "lloyd", "grid", "candidates", "sample-aggregate", "mean", "spherical"}, default "auto"
+        "tree" (noisy counts of a public tree, then relative steps), "lloyd" (DP-Lloyd), "grid" (noisy counts of a uniform
         grid, at most 3 features), "candidates" (cubes that many rows share, swaps among them, one recovery: the corrected
-        algorithm of a paper), "sample-aggregate" (average of many blocks of rows, a baseline), "mean" (one mean, k times: the
-        floor to beat), "spherical" (noisy sums of unit rows in columns that matter, for metric="cosine"), or "auto": the tree;
-        DP-Lloyd if init or n_steps are given, which belong to it; or the method that tuning belongs to; for metric="cosine"
-        "spherical" where rows are sparse, have more than 1000 columns, and delta > 0. Sparse rows are for "tree", "lloyd",
-        "candidates", "mean" and "spherical".
-    metric: "euclidean", or "cosine" for text, tags and embeddings: every row is made unit, by itself and for free, and centres
-        are unit vectors. It needs no bounds and takes none. A row of zeros, or with a missing value, is no direction: it is read
-        as 0, "spherical" counts it nowhere, and `predict` says 0. `transform` is 1 minus the cosine, and `score` the mean cosine
-        of rows with their centre.
-    init: "packing" (and "auto": random centres as far from each other and the walls as fits) or "spread" (k-means of even
-        points) start without looking at data; or a public (k, d) array. For "lloyd" also "noisy-sample" (k-means of a few rows
-        with noise) and "variates" (private k-variates++), which spend a quarter of the budget: for study, never picked by "auto".
-    n_steps: Lloyd steps, fixed beforehand; default 5, or from expected_rows.
-    scaling: None measures distance in the units of the data; "bounds" after mapping the bounds of every feature to [-1, 1],
-        which is what columns like age and income want (not with radius); "private" where public bounds are far wider than what
-        the columns hold: 15 % of the budget finds a mean and a deviation of every column, and the fit runs in the box of mean
-        -+ 4 deviations, mapped to [-1, 1] (dense rows, 1 to 64 columns, not "lloyd" or "mean"). `release_.parameters` then have
-        that box as "bounds", and what it came from as "scaled_by". Without scaling a column more than 100 times as wide as
-        another gives a `kveil.errors.ScaleWarning`. A scaler fitted on the rows would not be private.
-    expected_rows: a public order of magnitude, for choices only. Passing the number of rows of this table would publish it.
-    relation: "add-remove" (the number of rows is private) or "replace-one".
-    ledger: a Ledger, or the path of one, that this fit is charged to.
-    tuning: constants of the method, for example kveil.tuning.Lloyd(...).
-    random_state: steers public choices (the start) only. Private noise takes no seed.
+        algorithm of a paper), "sample-aggregate" (average of many blocks of rows, a baseline), "mean" (one mean, k times:
+        the floor to beat), "spherical" (noisy sums of unit rows in columns that matter, for metric="cosine"), or "auto":
+        the tree; DP-Lloyd if init or n_steps are given, which belong to it; or the method that tuning belongs to; for
+        metric="cosine" "spherical" where rows are sparse, have more than 1000 columns, and delta > 0. Sparse rows are for
+        "tree", "lloyd", "candidates", "mean" and "spherical".
+    metric : {"euclidean", "cosine"}, default "euclidean"
+        "euclidean", or "cosine" for text, tags and embeddings: every row is made unit, by itself and for free, and
+        centres are unit vectors. It needs no bounds and takes none. A row of zeros, or with a missing value, is no
+        direction: it is read as 0, "spherical" counts it nowhere, and `predict` says 0. `transform` is 1 minus the
+        cosine, and `score` the mean cosine of rows with their centre.
+    init : str or array-like, default "auto"
+        "packing" (and "auto": random centres as far from each other and the walls as fits) or "spread" (k-means of even
+        points) start without looking at data; or a public (k, d) array. For "lloyd" also "noisy-sample" (k-means of a few
+        rows with noise) and "variates" (private k-variates++), which spend a quarter of the budget: for study, never
+        picked by "auto".
+    n_steps : int or None
+        Lloyd steps, fixed beforehand; default 5, or from expected_rows.
+    scaling : None, "bounds" or "private"
+        None measures distance in the units of the data; "bounds" after mapping the bounds of every feature to [-1, 1],
+        which is what columns like age and income want (not with radius); "private" where public bounds are far wider than
+        what the columns hold: 15 % of the budget finds a mean and a deviation of every column, and the fit runs in the
+        box of mean -+ 4 deviations, mapped to [-1, 1] (dense rows, 1 to 64 columns, not "lloyd" or "mean").
+        `release_.parameters` then have that box as "bounds", and what it came from as "scaled_by". Without scaling a
+        column more than 100 times as wide as another gives a `kveil.errors.ScaleWarning`. A scaler fitted on the rows
+        would not be private.
+    expected_rows : float or None
+        A public order of magnitude, for choices only. Passing the number of rows of this table would publish it.
+    relation : "add-remove" or "replace-one", default "add-remove"
+        "add-remove" (the number of rows is private) or "replace-one".
+    ledger : Ledger or path, optional
+        A Ledger, or the path of one, that this fit is charged to.
+    tuning : object of kveil.tuning, optional
+        Constants of the method, for example kveil.tuning.Lloyd(...).
+    random_state : int, Generator or None
+        Steers public choices (the start) only. Private noise takes no seed.
 
-    May be shared after fit: `cluster_centers_`, `cluster_weights_` (noisy shares; None for "sample-aggregate"),
-    `cluster_errors_` (standard errors), `cluster_column_errors_` (the same by column), `verdict_` (is it any good?), `method_`,
-    `guarantee_`, `release_`, `n_features_in_`, `feature_names_in_`. Not private, and kept nowhere: what predict,
-    transform and score return.
+    Attributes
+    ----------
+    cluster_centers_ : array (k, d)
+        The centres, in the units of the data.
+    cluster_weights_ : array (k,) or None
+        Noisy shares of rows per cluster; they add up to 1.
+    cluster_errors_ : array (k,)
+        Standard error of each centre: the root mean squared length of the noise in it.
+    cluster_column_errors_ : array (k, d) or None
+        The same for every column.
+    verdict_ : Verdict
+        Is it any good? `good`, `rough` or `noise`, from released numbers alone.
+    method_ : str
+        The method that ran.
+    guarantee_ : Guarantee
+        What was promised and charged.
+    release_ : Release
+        All of this as one object, to be saved and passed on.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : array of str
+        Names of the columns, if they have any.
 
-    Private:      the rows and, under add-remove, their number.  Public: all parameters and the columns.
-    Neighbours:   tables that differ by one record (or one person: `kveil.read(X, person=...)`), added, removed or replaced.
-    Sensitivity:  of counts, sums and costs: the `parts` of each question, `kveil.questions`, and `kveil.desk.law.Law`; of
-                  averages: `kveil.desk.block_centers.BlockCenters`; of private starts: `kveil.desk.noisy_sample.NoisySample`,
-                  `bounded_share.BoundedShare`, `seeds.LaplaceSeeds`.
-    Cost:         exactly `guarantee()`, known before the data and charged before a row is read.
-    Not covered:  running time; whatever is not released here.
+    Notes
+    -----
+    All attributes may be shared. Not private, and kept nowhere: what predict, transform and score return.
 
+    - Private: the rows and, under add-remove, their number.  Public: all parameters and the columns.
+    - Neighbours: tables that differ by one record (or one person: `kveil.read(X, person=...)`), added, removed or replaced.
+    - Sensitivity: of counts, sums and costs: the `parts` of each question, `kveil.questions`, and `kveil.desk.law.Law`; of
+      averages: `kveil.desk.block_centers.BlockCenters`; of private starts: `kveil.desk.noisy_sample.NoisySample`,
+      `bounded_share.BoundedShare`, `seeds.LaplaceSeeds`.
+    - Cost: exactly `guarantee()`, known before the data and charged before a row is read.
+    - Not covered: running time; whatever is not released here.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from kveil import PrivateKMeans
     >>> X = np.repeat([[-4.0, 0.0], [4.0, 1.0]], 5000, axis=0)

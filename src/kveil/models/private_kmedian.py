@@ -41,53 +41,97 @@ class PrivateKMedian(CuratorModel):
     rows are errors or outliers, and `PrivateKMeans` where all rows count as they are. With a `universe`, such as the junctions
     of a road network, centres are chosen among its points and distances are its own.
 
-    n_clusters: number of centres.
-    epsilon, delta: the promise. delta=0 is pure; with delta > 0 Gaussian noise is used above 3 features, where it is smaller,
-        and always if the ledger adds zCDP. epsilon=float("inf") gives the noise-free result and a guarantee that says "none".
-    universe: public points with a metric: kveil.Graph, Euclidean, Manhattan, Precomputed or Metric. Rows are then a demand on it:
-        one column of indices of points, or their coordinates where they have some (the nearest point counts). A row that is no
-        index is point 0. The universe must not be made from the rows: its points, order and distances count as known to all.
-    bounds: public low and high of the features: (low, high) for all of them; [(low, high), ...], one pair per feature;
-        ([low, ...], [high, ...]); {name: (low, high)}; or kveil.Bounds. Two features in another nesting, such as a list of
-        lists, are refused if they can be read in two ways. Rows outside are clipped; a row with a missing or infinite value
-        counts as the middle of the bounds. Not with a universe.
-    center, radius: a public ball instead of bounds; center defaults to 0.
-    method: without a universe, where to start: "tree" (noisy counts of a public tree), "candidates" (private swaps among cubes,
-        the paper's way), "weiszfeld" (a public start, see init), or "auto": the tree, which measured better, unless init is
-        given. Private medians follow in every case, see tuning.
-        With a universe: "counts" (noisy counts of a public partition, then an ordinary search; "auto" is this one) or
-        "local-search" (swaps drawn by the exponential mechanism, as in "k-Median Clustering via Metric Embedding", corrected).
-    init: for "weiszfeld": "packing" (and "auto") or "spread" start without looking at data, as in PrivateKMeans; or a public
-        (k, d) array. For "local-search": "hst" (and "auto"; noisy counts of a random tree), "k-median++" or "random" points of
-        the universe, which cost nothing; or k public indices.
-    objective: "k-median". With a universe also "k-means", squared distances; without one use `PrivateKMeans` for that.
-    n_steps: Weiszfeld steps, fixed beforehand; default 4 (pure) or 12 (Gaussian), fewer if released values show that noise
+    Parameters
+    ----------
+    n_clusters : int, default 8
+        Number of centres.
+    epsilon, delta : float
+        The promise. delta=0 is pure; with delta > 0 Gaussian noise is used above 3 features, where it is smaller, and
+        always if the ledger adds zCDP. epsilon=float("inf") gives the noise-free result and a guarantee that says "none".
+    universe : Graph, Euclidean, Manhattan, Precomputed or Metric, optional
+        Public points with a metric: kveil.Graph, Euclidean, Manhattan, Precomputed or Metric. Rows are then a demand on
+        it: one column of indices of points, or their coordinates where they have some (the nearest point counts). A row
+        that is no index is point 0. The universe must not be made from the rows: its points, order and distances count as
+        known to all.
+    bounds : Bounds, pair, list of pairs or dict, optional
+        Public low and high of the features: (low, high) for all of them; [(low, high), ...], one pair per feature; ([low,
+        ...], [high, ...]); {name: (low, high)}; or kveil.Bounds. Two features in another nesting, such as a list of
+        lists, are refused if they can be read in two ways. Rows outside are clipped; a row with a missing or infinite
+        value counts as the middle of the bounds. Not with a universe.
+    center, radius : array-like, float
+        A public ball instead of bounds; center defaults to 0.
+    method : {"auto", "tree", "candidates", "weiszfeld", "counts", "local-search"}, default "auto"
+        Without a universe, where to start: "tree" (noisy counts of a public tree), "candidates" (private swaps among
+        cubes, the paper's way), "weiszfeld" (a public start, see init), or "auto": the tree, which measured better,
+        unless init is given. Private medians follow in every case, see tuning. With a universe: "counts" (noisy counts of
+        a public partition, then an ordinary search; "auto" is this one) or "local-search" (swaps drawn by the exponential
+        mechanism, as in "k-Median Clustering via Metric Embedding", corrected).
+    init : str or array-like, default "auto"
+        For "weiszfeld": "packing" (and "auto") or "spread" start without looking at data, as in PrivateKMeans; or a
+        public (k, d) array. For "local-search": "hst" (and "auto"; noisy counts of a random tree), "k-median++" or
+        "random" points of the universe, which cost nothing; or k public indices.
+    objective : {"k-median", "k-means"}, default "k-median"
+        "k-median". With a universe also "k-means", squared distances; without one use `PrivateKMeans` for that.
+    n_steps : int or None
+        Weiszfeld steps, fixed beforehand; default 4 (pure) or 12 (Gaussian), fewer if released values show that noise
         would drown them. For "local-search" private swaps, default 5.
-    scaling: without a universe distances are Euclidean. None measures them in the units of the data; "bounds" after mapping the
-        bounds of every feature to [-1, 1], which is what columns like age and income want; "private" in a box of mean -+ 4
-        deviations that 15 % of the budget finds, as in PrivateKMeans. Not with a universe, nor with radius.
-    expected_rows: a public order of magnitude, for choices only. Passing the number of rows of this table would publish it.
-        "counts" divides the universe by it, and otherwise pays a twentieth of the budget for a noisy number.
-    relation: "add-remove" (the number of rows is private) or "replace-one".
-    ledger: a Ledger, or the path of one, that this fit is charged to.
-    tuning: kveil.tuning.KMedian(...), Counts(...) or LocalSearch(...), constants of the method.
-    random_state: steers public choices only. Private noise takes no seed.
+    scaling : None, "bounds" or "private"
+        Without a universe distances are Euclidean. None measures them in the units of the data; "bounds" after mapping
+        the bounds of every feature to [-1, 1], which is what columns like age and income want; "private" in a box of mean
+        -+ 4 deviations that 15 % of the budget finds, as in PrivateKMeans. Not with a universe, nor with radius.
+    expected_rows : float or None
+        A public order of magnitude, for choices only. Passing the number of rows of this table would publish it. "counts"
+        divides the universe by it, and otherwise pays a twentieth of the budget for a noisy number.
+    relation : "add-remove" or "replace-one", default "add-remove"
+        "add-remove" (the number of rows is private) or "replace-one".
+    ledger : Ledger or path, optional
+        A Ledger, or the path of one, that this fit is charged to.
+    tuning : object of kveil.tuning, optional
+        kveil.tuning.KMedian(...), Counts(...) or LocalSearch(...), constants of the method.
+    random_state : int, Generator or None
+        Steers public choices only. Private noise takes no seed.
 
-    May be shared after fit: `cluster_centers_` (with a universe only if its points have coordinates), `center_indices_` (with a
-    universe), `cluster_weights_` (noisy shares, if released), `cluster_errors_`, `cluster_column_errors_`, `verdict_`, `method_`,
-    `guarantee_`, `release_`, `n_features_in_`, `feature_names_in_`. Not private, and kept nowhere: what predict,
-    transform and score return.
+    Attributes
+    ----------
+    cluster_centers_ : array (k, d)
+        The centres, in the units of the data.
+    center_indices_ : array (k,)
+        With a universe: the centres, as numbers of its points.
+    cluster_weights_ : array (k,) or None
+        Noisy shares of rows per cluster; they add up to 1.
+    cluster_errors_ : array (k,)
+        Standard error of each centre: the root mean squared length of the noise in it.
+    cluster_column_errors_ : array (k, d) or None
+        The same for every column.
+    verdict_ : Verdict
+        Is it any good? `good`, `rough` or `noise`, from released numbers alone.
+    method_ : str
+        The method that ran.
+    guarantee_ : Guarantee
+        What was promised and charged.
+    release_ : Release
+        All of this as one object, to be saved and passed on.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : array of str
+        Names of the columns, if they have any.
 
-    Private:      the rows and, under add-remove, their number.  Public: all parameters, the columns and the universe.
-    Neighbours:   tables that differ by one record (or one person: `kveil.read(X, person=...)`), added, removed or replaced.
-    Sensitivity:  of counts, sums and costs of disjoint cells: `kveil.questions.cells`, `kveil.questions.swaps` and
-                  `kveil.desk.law.Law`; of pulls, weights and distances of places: `kveil.questions.medians`; with a universe:
-                  `kveil.questions.demand` ("counts") and `kveil.desk.walk.Walk` ("local-search").
-    Cost:         exactly `guarantee()`, known before the data and charged before a row is read.
-    Not covered:  running time; whatever is not released here.
-    Reference:    Balcan, Dick, Liang, Mou, Zhang (2017) for private k-median; Weiszfeld (1937) for the steps; "k-Median
-                  Clustering via Metric Embedding: Towards Better Initialization with Differential Privacy" for universes.
+    Notes
+    -----
+    All attributes may be shared. Not private, and kept nowhere: what predict, transform and score return.
 
+    - Private: the rows and, under add-remove, their number.  Public: all parameters, the columns and the universe.
+    - Neighbours: tables that differ by one record (or one person: `kveil.read(X, person=...)`), added, removed or replaced.
+    - Sensitivity: of counts, sums and costs of disjoint cells: `kveil.questions.cells`, `kveil.questions.swaps` and
+      `kveil.desk.law.Law`; of pulls, weights and distances of places: `kveil.questions.medians`; with a universe:
+      `kveil.questions.demand` ("counts") and `kveil.desk.walk.Walk` ("local-search").
+    - Cost: exactly `guarantee()`, known before the data and charged before a row is read.
+    - Not covered: running time; whatever is not released here.
+    - Reference: Balcan, Dick, Liang, Mou, Zhang (2017) for private k-median; Weiszfeld (1937) for the steps; "k-Median
+      Clustering via Metric Embedding: Towards Better Initialization with Differential Privacy" for universes.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from kveil import Graph, PrivateKMedian
     >>> X = np.repeat([[-4.0, 0.0], [4.0, 1.0]], 5000, axis=0)

@@ -37,29 +37,53 @@ BITS = 16  # of the grid of a private stream: sums of 2**40 rows, scaled, still 
 class StreamKMeans(StreamClusterer):
     """k-means of rows that come in batches, in fixed memory; with epsilon, released once, at the end, with differential privacy.
 
-    n_clusters: number of centres.
-    memory: points kept. Without privacy at most so many weighted points stand for all rows seen. With it, the cells that are
+    Parameters
+    ----------
+    n_clusters : int, default 8
+        Number of centres.
+    memory : str or int, default 10000
+        Points kept. Without privacy at most so many weighted points stand for all rows seen. With it, the cells that are
         counted: the largest power of two below, at most 65 536; more are better where there are many columns.
-    epsilon, delta: the promise of a private stream; None: no privacy, and centres at any time.
-    bounds: public (low, high) of the features, as for `PrivateKMeans`; needed with epsilon, unused without. Cells are cut before
-        the rows come, so loose bounds cost more here than there.
-    ledger: a Ledger, or the path of one, that `finish` is charged to.
-    random_state: steers public choices only. Private noise takes no seed.
+    epsilon, delta : float or None, float
+        The promise of a private stream; None: no privacy, and centres at any time.
+    bounds : Bounds, pair, list of pairs or dict, optional
+        Public (low, high) of the features, as for `PrivateKMeans`; needed with epsilon, unused without. Cells are cut
+        before the rows come, so loose bounds cost more here than there.
+    ledger : Ledger or path, optional
+        A Ledger, or the path of one, that `finish` is charged to.
+    random_state : int, Generator or None
+        Steers public choices only. Private noise takes no seed.
 
+    Attributes
+    ----------
+    cluster_centers_ : array (k, d)
+        The centres, in the units of the data.
+    cluster_weights_ : array (k,) or None
+        Noisy shares of rows per cluster; they add up to 1.
+    cluster_errors_ : array (k,)
+        Standard error of each centre: the root mean squared length of the noise in it.
+    guarantee_ : Guarantee
+        What was promised and charged.
+    release_ : Release
+        All of this as one object, to be saved and passed on.
+
+    Notes
+    -----
     `partial_fit` takes a batch: whatever `kveil.read` takes, or an iterator of such. With epsilon, centres exist only after
     `finish()`, which charges the budget. `merge` adds another stream, `save` and `resume` survive a crash.
 
-    May be shared after `finish()` of a private stream: `cluster_centers_`, `cluster_weights_`, `cluster_errors_`, `guarantee_`,
-    `release_`. Before it nothing may be: the stream in memory, and the file that `save` writes, are as secret as the rows.
-    Without epsilon nothing is private.
+    All attributes may be shared after `finish()` of a private stream. Before it nothing may be: the stream in memory, and
+    the file that `save` writes, are as secret as the rows. Without epsilon nothing is private.
 
-    Private:      the rows and their number.  Public: all parameters, the columns, and how many batches came from where. Let a
-                  clock or the caller, not a number of rows, decide where a batch ends.
-    Neighbours:   streams that differ by one record, added or removed. A person with r records is protected r times less.
-    Sensitivity:  a row is in one leaf of a partition that was cut before: `kveil.methods.leaves.LeafReading`.
-    Cost:         exactly `guarantee()`, at every `finish`, before a number is drawn.
-    Not covered:  running time; who reads the memory or the saved state.
+    - Private: the rows and their number.  Public: all parameters, the columns, and how many batches came from where. Let a
+      clock or the caller, not a number of rows, decide where a batch ends.
+    - Neighbours: streams that differ by one record, added or removed. A person with r records is protected r times less.
+    - Sensitivity: a row is in one leaf of a partition that was cut before: `kveil.methods.leaves.LeafReading`.
+    - Cost: exactly `guarantee()`, at every `finish`, before a number is drawn.
+    - Not covered: running time; who reads the memory or the saved state.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from kveil import StreamKMeans
     >>> model = StreamKMeans(n_clusters=2, memory=100, random_state=0)

@@ -46,11 +46,23 @@ class Theme(NamedTuple):
 class Themes:
     """Keywords of the clusters of a release, as noisy numbers that were charged for. All of it may be shared.
 
-    clusters: one theme per centre, in the order of the release.
-    vocabulary: the public keywords. per_row: how many of a row counted at most.
-    deviation: standard deviation of the noise in each count of a cluster and a keyword.
-    guarantee, receipt: what was promised and charged for this description alone. Whoever sees the release, too, has the sum.
+    Attributes
+    ----------
+    clusters : tuple[Theme, ...]
+        One theme per centre, in the order of the release.
+    vocabulary : list of str
+        The public keywords.
+    per_row : int
+        How many of a row counted at most.
+    deviation : float
+        Standard deviation of the noise in each count of a cluster and a keyword.
+    guarantee, receipt : Guarantee, Receipt or dict
+        What was promised and charged for this description alone. Whoever sees the release, too, has the sum.
+    notes : tuple of str
+        What a reader should know besides.
 
+    Notes
+    -----
     A word is listed only if its count stands out: the chance that any word is listed that no row of its cluster has is at most
     5 %, for all words and clusters together.
     """

@@ -119,7 +119,7 @@ def _caption(outcome: Outcome, far: list[str]) -> str:
         [
             f"{n} rows, {d} columns. {fixed}Mean of {runs_words(outcome, far)}; band from the {spread} of them.",
             *([f"Far above the picture: {', '.join(above)}."] if above else []),
-            f"All but the dashed line: ({epsilon}, δ = {setting.delta:g}) per record, add or remove, central model, each fit.",
+            f"All but the dashed line: ({epsilon}, δ = {setting.delta:g}) per record, add or remove, curator model, each fit.",
             "Corrected calibrations, drawn anew: not the paper's own numbers.",
         ]
     )

@@ -27,7 +27,7 @@ def svg(outcome: Outcome) -> bytes:
     caption = (
         f"{outcome.points} points, {outcome.rows} rows; mean of {runs} run(s), band from the {spread} of them. "
         "Dashed: without privacy.\nDotted: constants as printed, for study, no promise. Solid: "
-        f"(ε = {outcome.epsilon:g}, δ = 0) per record, add or remove, central model, each fit.\n"
+        f"(ε = {outcome.epsilon:g}, δ = 0) per record, add or remove, curator model, each fit.\n"
         "Drawn anew: not the paper's own numbers."
     )
     title = f"What do starts and private searches cost on {outcome.title}, {outcome.kind} demand?"
