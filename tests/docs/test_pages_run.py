@@ -1,79 +1,74 @@
-"""What the README, the docs and the examples show is run, so that it stays true."""
+"""What the README, the docs and the examples show is run, and prints what they show, so that it stays true."""
 
-import json
+import difflib
+import os
 import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
+from tools.docs.blocks import blocks_of, pages, shortened, with_outputs, words
+from tools.docs.running import PLAIN, WHOLE_PAGE, asked, lay_out, outputs_in
 
 import warm
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = pages()
 KVEIL = Path(sys.executable).with_name("kveil")
-
-
-def blocks(page: Path, language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.S)
-
-
-# One process for a page: each block has names of its own, and commands are run as `kveil` runs them.
-WHOLE_PAGE = """
-import json, shlex, sys
-from kveil.cli.main import main
-blocks, lines = json.loads(sys.stdin.read())
-for number, code in enumerate(blocks):
-    exec(compile(code, f"block {number + 1}", "exec"), {"__name__": "__main__"})
-for line in lines:
-    sys.argv = shlex.split(line)
-    try:
-        main()
-    except SystemExit as end:
-        if end.code:
-            sys.exit(f"{line}: exit code {end.code}")
-"""
 REPRODUCTIONS = ("hst.md", "kvariates.md", "local.md", "reproduction.md")  # each runs `kveil reproduce`
+ALIKE = 0.7  # of the words of an output: noise decides about numbers, and about a few words
 
 
 def page_of(page: Path) -> object:
     return pytest.param(page, id=page.name, marks=[pytest.mark.research] if page.name in REPRODUCTIONS else [])
 
 
-@pytest.mark.parametrize("page", [page_of(page) for page in PAGES])
-def test_code_and_commands_run_in_order_in_an_empty_folder(page, tmp_path):
-    """First the Python of the page, then its commands; `people.csv` and `bounds.json` are what the text says they are."""
-    rng = np.random.default_rng(0)
-    people = np.column_stack([np.arange(300) // 3, rng.uniform(0, 120, 300), rng.uniform(0, 1e5, 300)])
-    np.savetxt(tmp_path / "people.csv", people, delimiter=",", header="id,age,income", comments="", fmt=["%d", "%.1f", "%.1f"])
-    (tmp_path / "bounds.json").write_text('{"age": [0, 120], "income": [0, 100000]}')
-    code, lines = blocks(page, "python"), [line for line in "".join(blocks(page, "sh")).splitlines() if line.startswith("kveil ")]
-    if page.name != "README.md":
-        done = warm.run(WHOLE_PAGE, cwd=tmp_path, text=json.dumps([code, lines]))
-        assert done.returncode == 0, done.stderr
-        return
-    first, *others = [shlex.split(line)[1:] for line in lines]
-    for step in [*([sys.executable, "-c", block] for block in code), [KVEIL, *first]]:  # as users do: a cold process each
+def likeness(shown: str, printed: str) -> float:
+    """Of the words, in order; numbers and rulers do not count."""
+    return difflib.SequenceMatcher(None, words(shown), words(shortened(printed)), autojunk=False).ratio()
+
+
+@pytest.mark.parametrize("page", [page_of(page) for page in PAGES if blocks_of(page.read_text(encoding="utf-8"))])
+def test_code_and_commands_run_in_order_in_an_empty_folder_and_print_what_is_shown(page, tmp_path):
+    text = page.read_text(encoding="utf-8")
+    lay_out(tmp_path)
+    done = warm.run(WHOLE_PAGE, cwd=tmp_path, text=asked(text), env={**os.environ, **PLAIN})
+    assert done.returncode == 0, done.stderr
+    for block, printed in zip(blocks_of(text), outputs_in(done.stdout), strict=True):
+        assert bool(block.output) == bool(printed.strip()), f"`make docs-outputs` has not been run after a change:\n{block.code}"
+        if block.output:
+            assert likeness(block.output, printed) >= ALIKE, f"the page shows\n{block.output}\nand it prints\n{printed}"
+
+
+def test_the_first_block_and_command_of_the_readme_run_in_cold_processes(tmp_path):
+    found = blocks_of((ROOT / "README.md").read_text(encoding="utf-8"))
+    code = next(block.code for block in found if block.language == "python")
+    command = next(line for block in found for line in block.lines)
+    for step in ([sys.executable, "-c", code], [KVEIL, *shlex.split(command, comments=True)[1:]]):
         done = subprocess.run(step, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-    for command in others:
-        done = warm.run(warm.KVEIL, *command, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
-        assert target.startswith("https://") or (page.parent / target).exists(), target
+def test_an_output_is_found_changed_by_its_words_and_not_by_its_numbers():
+    shown = "Verdict: good. Noise is at most 0.01 times the spread.\n3 of 3 centres can be told apart."
+    assert likeness(shown, shown.replace("0.01", "0.02").replace("3", "4")) == 1
+    assert likeness(shown, "epsilon 1, delta 0: nothing else is left of it") < ALIKE
+
+
+def test_outputs_are_written_below_their_blocks_once():
+    page = "Text.\n\n```python\nprint(1)\n```\n\nMore.\n\n```sh\nkveil demo\n```\n\n```text\nold\n```\n\nEnd.\n"
+    once = with_outputs(page, ["1\n", "new\n"])
+    assert once == page.replace("print(1)\n```\n", "print(1)\n```\n\n```text\n1\n```\n").replace("old", "new")
+    assert with_outputs(once, ["1\n", "new\n"]) == once
+    assert "```text" not in with_outputs(once, ["", ""])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_named_files_exist(page):
     for name in re.findall(
-        r"`((?:src|tests|docs|benchmarks|requirements|examples)/[\w./*-]+)`", page.read_text(encoding="utf-8")
+        r"`((?:src|tests|tools|docs|benchmarks|requirements|examples)/[\w./*-]+)`", page.read_text(encoding="utf-8")
     ):
         assert list(ROOT.glob(name.rstrip("/"))), name
 

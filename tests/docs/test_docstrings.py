@@ -1,0 +1,49 @@
+"""Docstrings of public names have the sections of numpydoc, so that editors and the reference show parameters."""
+
+import inspect
+import re
+from dataclasses import fields, is_dataclass
+
+import pytest
+
+import kveil
+
+NAMES = [name for name in kveil.__all__ if name != "__version__"]
+RETURNED = {  # shown by the examples of what returns them
+    "CandidateSet": "private_candidates", "Comparison": "compare", "CuratorPlan": "plan", "Evaluation": "evaluate",
+    "Source": "read", "Themes": "describe",
+}  # fmt: skip
+
+
+def sections(text: str) -> dict[str, str]:
+    parts = re.split(r"^(\w+)\n-+\n", text, flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def listed(section: str) -> list[str]:
+    return [name for line in re.findall(r"^(\*{0,2}\w+(?:, \w+)*) : ", section, flags=re.M) for name in line.split(", ")]
+
+
+def parameters(thing: object) -> list[str]:
+    """What a caller may pass."""
+    try:
+        return [name for name in inspect.signature(thing).parameters if name not in ("self", "args", "kwargs")]
+    except ValueError:  # a class of another making
+        return []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_parameter_or_attribute_is_listed(name):
+    thing = getattr(kveil, name)
+    found = sections(inspect.getdoc(thing))
+    if inspect.isfunction(thing) or "Parameters" in found:
+        assert sorted(listed(found["Parameters"])) == sorted(parameters(thing))
+        return
+    public = {field.name for field in fields(thing) if not field.name.startswith("_")} if is_dataclass(thing) else set()
+    assert public <= set(listed(found["Attributes"]))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_has_an_example(name):
+    text = inspect.getdoc(getattr(kveil, RETURNED.get(name, name)))
+    assert ">>> " in sections(text)["Examples"]

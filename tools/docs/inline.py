@@ -1,0 +1,36 @@
+"""SVG pictures as part of a page: their lines and text then follow the colours of the page, light or dark."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+IMAGE = re.compile(r'<img\b[^>]*?\bsrc="(images/[\w/-]+\.svg)"[^>]*?>')
+
+
+def inlined(html: str, docs: Path) -> str:
+    return IMAGE.sub(lambda found: _one(found[0], docs / found[1]), html)
+
+
+def _one(image: str, path: Path) -> str:
+    text = path.read_text(encoding="utf-8")
+    if "currentColor" not in text and "--kveil-ink" not in text:  # drawn for a ground of its own
+        return image
+    text = re.sub(r"<style>:root.*?</style>|<metadata>.*?</metadata>", "", text, flags=re.S)  # the page has these colours
+    alt = re.search(r'\balt="([^"]*)"', image)
+    svg = text[text.index("<svg") :]
+    svg = re.sub(r'\bid="', f'id="{path.stem}-', svg)
+    svg = re.sub(r'(href="#|url\(#)', rf"\1{path.stem}-", svg)
+    svg = re.sub(r'<svg\b([^>]*?) width="[^"]*"', r"<svg\1", svg, count=1)
+    svg = re.sub(r'<svg\b([^>]*?) height="[^"]*"', r"<svg\1", svg, count=1)
+    return svg.replace("<svg", f'<svg class="drawn" role="img" aria-label="{alt[1] if alt else path.stem}"', 1)
+
+
+def with_outputs_marked(html: str) -> str:
+    """Outputs that may wrap: prose. Tables, by rulers or by columns of spaces, keep their lines."""
+    return re.sub(r'<div class="language-text highlight">(.*?)</div>', _marked, html, flags=re.S)
+
+
+def _marked(found: re.Match[str]) -> str:
+    is_table = re.search(r"[┃│]|\S {2,}\S[^\n]* {2,}\S", found[1])
+    return found[0] if is_table else found[0].replace("highlight", "highlight output", 1)
