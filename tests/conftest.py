@@ -1,21 +1,14 @@
 """What all tests share: one thread of BLAS, the longest tests first, and rows of tests of methods and of models."""
 
 import json
-import sys
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
 from kveil.source.threads import one_blas_thread
-
-settings.register_profile("kveil", deadline=None)  # a busy machine is no fault: no test asserts a time
-settings.load_profile("kveil")
-
-sys.path.insert(0, str(Path(__file__).parent))  # for `warm`, which several rooms share
 
 TIMES = json.loads(Path(__file__).with_name("times.json").read_text(encoding="utf-8"))  # seconds of the longest tests
 

@@ -58,9 +58,12 @@ def held(kept: Any) -> list[Any]:
     """What a container holds, or the arguments and results of a cache, as plain numbers and texts."""
     is_cache = isinstance(kept, KEPT)
     inner = [part for part in gc.get_referents(kept) if isinstance(part, dict) and part is not vars(kept)] if is_cache else []
-    found, todo = [], inner if is_cache else [kept]
+    found, todo, seen = [], inner if is_cache else [kept], {}
     while todo and len(found) < 100_000:
         part = todo.pop()
+        if id(part) in seen:  # commands refer to each other
+            continue
+        seen[id(part)] = part  # kept, or its id could be given to another
         if isinstance(part, int | float | str):
             found.append(part)
         elif isinstance(part, np.ndarray):

@@ -24,7 +24,7 @@ NOISE = {f"kveil.kernel.{name}" for name in ("gate", "noise", "choice", "respons
 DESKS = ("Fixed", "FixedDesk", "Pool")  # without a law, or an epsilon, their answers are exact
 EXACT = {"kveil.federate.sealed", "kveil.methods.lloyd", "kveil.methods.universe.counts"}
 LOOKS_AT_ROWS = {  # for whoever holds the rows: labels of predict, a stream without privacy, a person's own report, public rows
-    "kveil.cli.collect", "kveil.models.clusterer", "kveil.models.local_kmeans", "kveil.models.online_kmeans",
+    "kveil.cli.collect", "kveil.cli.predict", "kveil.models.clusterer", "kveil.models.local_kmeans", "kveil.models.online_kmeans",
     "kveil.models.public_rows", "kveil.stream.flow", "kveil.release.answers",
 }  # fmt: skip
 

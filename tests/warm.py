@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import IO, Any
 from unittest import mock
 
+import repeated
+
 KVEIL = "from kveil.cli.main import main; main()"
 SCRIPT = "import runpy, sys; del sys.argv[0]; runpy.run_path(sys.argv[0], run_name='__main__')"
 
@@ -90,7 +92,8 @@ def run(
 
 def _begun(code: str, arguments: Any, cwd: Any, env: Mapping[str, str] | None, files: tuple[int, int, int]) -> Any:
     begin()
-    given = (code, ["kveil", *map(str, arguments)], str(cwd), dict(os.environ if env is None else env))
+    stream = repeated.current()
+    given = (stream and stream.child(), code, ["kveil", *map(str, arguments)], str(cwd), dict(os.environ if env is None else env))
     process = SERVER.Process(target=_child, args=(*given, _Files(*files)))
     process.start()
     return process
@@ -106,7 +109,8 @@ class _Files:
         return _Files, tuple(DupFd(file) for file in self.files)
 
 
-def _child(code: str, argv: list[str], cwd: str, env: dict[str, str], given: _Files) -> None:
+def _child(noise: str | None, code: str, argv: list[str], cwd: str, env: dict[str, str], given: _Files) -> None:
+    repeated.begin(noise)
     for place, file in enumerate(given.files):
         os.dup2(file.detach(), place)
     sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w", 1), os.fdopen(2, "w", 1)  # line by line

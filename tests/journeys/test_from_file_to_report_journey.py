@@ -16,6 +16,7 @@ import pytest
 import kveil
 import warm
 from kveil import Ledger, PrivacyUnit
+from kveil.release.numbers import with_error
 
 pytestmark = pytest.mark.journey
 
@@ -47,7 +48,7 @@ def clinic(tmp_path_factory):
     visits().to_parquet(place / "visits.parquet", index=False)
     (place / "bounds.json").write_text('{"hour": [0, 24], "minutes": [0, 120]}')
     said = run("ledger", "init", "clinic.db", "--epsilon", "1.5", "--name", "clinic 2026", "--unit", "person:3", cwd=place)
-    assert said == 'ledger "clinic 2026" at clinic.db: epsilon 1.5, delta 0, rule pure\n'
+    assert said == 'ledger "clinic 2026" at clinic.db: epsilon 1.5, delta 0. The epsilons of all releases add up.\n'
     (place / "fit.txt").write_text(run(*fit("habits"), cwd=place))
     return place
 
@@ -61,13 +62,15 @@ def fit(out, epsilon="1"):
 
 def test_the_fit_says_whom_it_protects_and_how_well(clinic):
     said = (clinic / "fit.txt").read_text()
-    assert said.startswith("3 centres of 2 feature(s) by tree saved at habits.\n")
-    assert 'epsilon = 1, delta = 0 for one person by "id" with at most 3 records, adding or removing it; curator model.' in said
+    assert said.split()[:4] == ["centre", "share", "hour", "minutes"]
+    assert 'Promise: epsilon = 1, delta = 0 for one person by "id" with at most 3 records; ' in said
+    assert "Saved at habits: 3 centres of 2 columns by the method tree." in said
 
 
 def test_the_guarantee_of_the_folder_is_the_one_that_was_told(clinic):
     said = run("guarantee", "habits", cwd=clinic)
-    assert (clinic / "fit.txt").read_text().endswith(said)
+    terms = said.split(", adding or removing")[0]
+    assert f"Promise: {terms}; " in (clinic / "fit.txt").read_text()
     assert said == f"{kveil.load(clinic / 'habits').guarantee}\n"
 
 
@@ -107,8 +110,8 @@ def test_the_card_says_what_a_reviewer_wants_to_see(clinic):
         "Do not fit again on the same rows without counting",
     ):
         assert text in card, text
-    for center in release.centers:
-        assert re.search(rf"{center[0]:.6g} ± \S+ \| {center[1]:.6g} ± ", card)
+    for center, errors in zip(release.centers, release.verdict().column_errors, strict=True):
+        assert " | ".join(map(with_error, center, errors)) in card
 
 
 def test_nothing_that_was_saved_tells_about_rows_people_or_places(clinic):
@@ -158,7 +161,7 @@ def interrupted(process, by):
 
 
 ENDS = [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
-STAYS_SPENT = "What was reserved on a ledger stays spent.\n"
+STAYS_SPENT = "What was reserved on a ledger stays spent; `kveil ledger show` tells whether it was charged.\n"
 
 
 @pytest.mark.parametrize(("by", "code", "word"), ENDS, ids=["ctrl-c", "sigterm"])

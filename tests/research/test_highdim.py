@@ -125,7 +125,7 @@ class TestThePapersSettings:
         assert f"epsilon': {coded:.0f} |" in page
         assert round(2 * log(1 / chance)) == TRIALS
         top = 2e12 / n / 255**2  # the end of the printed axis, in mean squared distances of pixels up to 1
-        assert f"that is {top:.0f} on this page: one mean for all rows is at {52.75 / top:.0%}".replace("%", " %") in page
+        assert f"that is {top:.0f} on this page. One mean for all rows is at {52.75 / top:.0%}".replace("%", " %") in page
 
     @pytest.mark.parametrize("delta", [0.0, 1e-6])
     def test_steps_afterwards_and_the_method_are_paid_from_one_budget(self, plane, delta, monkeypatch):
