@@ -1,8 +1,10 @@
 """`python -m benchmarks [name ...]`: run all benchmarks, or those named, and say which bars hold.
 
 `python -m benchmarks judge [table ...]`: the tables of `benchmarks.judge`, or those named; `public [set ...]`, `sparse_cost
-[table ...]`, `tags [preset ...]` and `text [name ...]` likewise.
-`python -m benchmarks collector [--quick] [storage ...]` and `collector_faults --kills n`: the service under load, and killed.
+[table ...]`, `tags [preset ...]` and `text [name ...]` likewise; `kmedian_speed [small|large]`, `kmedian_yardstick [city ...]`,
+`tree_speed [beside|growth|rows]`.
+`python -m benchmarks collector [--quick] [storage ...]` and `collector_faults --kills n`: the service under load, and killed;
+`collector_campaign [runs]`: a campaign of 5000 devices by commands alone.
 `python -m benchmarks utility [option ...]`: what privacy costs, beside other methods and libraries; `--help` lists the options.
 """
 
@@ -16,7 +18,8 @@ ALL = (
     "sparse_memory", "sparse_cost", "judge", "twins",
 )  # fmt: skip
 WITH_ARGUMENTS = (
-    "bounds", "collector", "collector_faults", "judge", "public", "sparse_cost", "sparse_memory", "tags", "text", "utility",
+    "bounds", "collector", "collector_campaign", "collector_faults", "judge", "kmedian_speed", "kmedian_yardstick", "public",
+    "sparse_cost", "sparse_memory", "tags", "text", "tree_speed", "utility",
 )  # fmt: skip
 USUAL = {"utility": ("--barred",)}  # among others: the whole table takes hours
 

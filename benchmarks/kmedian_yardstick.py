@@ -12,14 +12,15 @@ from benchmarks.universes import demand, roads
 from kveil import KMedian, PrivateKMedian
 
 K, PEOPLE, EPSILON = 20, 5000, 4.0
-CITIES = {"road_rome99": 6, "road_chicago": 3, "road_sydney": 3}  # demands of each kind
+CITIES = {"road_rome99": 6, "road_chicago": 3, "road_sydney": 3, "road_seattle_osm": 2}  # demands of each kind
 
 
-def run() -> Iterator[Bar]:
+def run(*cities: str) -> Iterator[Bar]:
     if not SHARED.is_dir():
         print("roads: not run, ../shared/data is not here")
         return
-    for city, n_demands in CITIES.items():
+    for city in cities or CITIES:
+        n_demands = CITIES[city]
         space = (setting := roads(city)()).space
         for kind in ("spread", "two"):
             ratios, start = [], time.process_time()

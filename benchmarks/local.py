@@ -75,7 +75,7 @@ def _centres(rows: np.ndarray, k: int, epsilon: float, seed: int) -> np.ndarray:
     return np.asarray(model.cluster_centers_)
 
 
-def _forecast(n: int, k: int, d: int, epsilon: float, cost: float = 0.0144) -> str:
+def _forecast(n: int, k: int, d: int, epsilon: float, cost: float | None = None) -> str:
     from kveil.collect.forecast import plan
 
     told = plan(n, k, d, epsilon, cost=cost)

@@ -7,6 +7,11 @@ def now() -> float:
     return _of("VmRSS")
 
 
+def own() -> float:
+    """Without pages of files."""
+    return _of("RssAnon")
+
+
 def peak() -> float:
     """The most since the process began, or since `reset`."""
     return max(_of("VmHWM"), _of("VmRSS"))  # the peak is written down later than what is there now

@@ -57,6 +57,8 @@ def cases() -> Iterator[tuple[str, Fit]]:
     yield "find_bounds", lambda: kveil.find_bounds(ROWS, 8.0, ledger=ledger(8.0))
     release = PrivateKMeans(2, method="lloyd", init=CORNERS, bounds=(-1, 1)).fit(ROWS).release_
     yield "evaluate", lambda: kveil.evaluate(release, ROWS, 1.0, ledger=ledger())
+    worded = np.column_stack([ROWS, ROWS[:, 0] > 0])
+    yield "describe", lambda: kveil.describe(release, worded, ["corn"], 1.0, ledger=ledger())
 
 
 def fit(model: Any, rows: Any, **options: Any) -> Fit:

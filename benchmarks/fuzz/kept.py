@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,15 @@ from benchmarks.fuzz.reading import KEY, Reader, clear, if_allowed, means, media
 from benchmarks.fuzz.wire import asked, make_party, run_through
 from kveil import Ledger, StreamKMeans, load, verify
 from kveil.canonical import digest
+from kveil.cli.config import set_defaults
+from kveil.cli.door import loaded
 from kveil.collect.client import LocalClient
 from kveil.federate import Policy
 from kveil.filing.tables import to_csv, to_html
 from kveil.kernel.loss import Charge, Guarantee, Plan, PrivacyUnit
 
 POLICY = b'{"coordinators":["c"],"epsilon_per_run":1,"max_cells":64,"parties":["a"]}'
+CONFIG = b'[all]\nledger = "b.db"\n[fit]\nk = 3\nbounds = [0, 1.5]\ncolumns = ["a"]\njson = true\n[ledger.init]\nepsilon = 2\n'
 PLAN = Plan((Charge("given", "fit", 1, "l1", Fraction(1, 8)),), "add-remove", PrivacyUnit())
 
 
@@ -40,6 +44,7 @@ def readers(folder: Path) -> Iterator[tuple[str, Reader]]:
     yield "journal", Reader((journal.data,), journal.read, share=0.4)
     yield "stream", Reader(tuple(states(folder)), lambda data: read_state(folder / "stream.state", data))
     yield "policy", Reader((POLICY,), lambda data: read_policy(folder / "policy.json", data), share=2)
+    yield "config", Reader((CONFIG,), lambda data: read_config(folder / "kveil.toml", data), share=2)
     promises = tuple(release.guarantee.to_json().encode() for release in (means(), medians()))
     yield "guarantee", Reader(promises, read_guarantee, share=2)
 
@@ -142,6 +147,12 @@ def read_state(path: Path, data: bytes) -> None:
 
 def read_guarantee(data: bytes) -> None:
     str(Guarantee.from_json(data.decode("utf-8", "surrogateescape")))
+
+
+def read_config(path: Path, data: bytes) -> None:
+    path.write_bytes(data)
+    root = SimpleNamespace(parent=None)
+    set_defaults(SimpleNamespace(parent=root, info_name="fit", command=loaded("fit"), default_map=None), path)
 
 
 def read_policy(path: Path, data: bytes) -> None:

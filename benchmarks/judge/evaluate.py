@@ -25,6 +25,8 @@ class Remembering:
 
     def __init__(self, source: Any) -> None:
         self._source, self._known = source, {}  # type: ignore[var-annotated]
+        for name in ("names", "n_columns", "unit", "max_rows", "is_sparse", "partitions", "check"):
+            setattr(self, name, getattr(source, name))  # from Python 3.12 on, isinstance of a protocol asks no __getattr__
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._source, name)

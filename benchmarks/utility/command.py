@@ -29,7 +29,7 @@ def run(*arguments: str) -> Iterator[Bar]:
     asked = _asked(arguments)
     before, found, words = _read(asked.against), _read(asked.json), Counter[str]()
     for name in asked.sets:
-        for cell, limit, ratios in _measured(name, asked):
+        for cell, limit, ratios in _measured(name, asked, found if asked.resume else {}):
             said = _said(ratios, before.get(cell, {}).get("kveil"))
             words.update(said.keys())
             told_all = [*said.values(), *(f"{who} {told(costs)}" for who, costs in ratios.items())]
@@ -74,17 +74,20 @@ def _asked(arguments: tuple[str, ...]) -> argparse.Namespace:
     parser.add_argument("--rivals", nargs="*", choices=["own", "peers"], default=["own", "peers"], help="none: the default alone")
     parser.add_argument("--barred", action="store_true", help="only cells that have a bar")
     parser.add_argument("--json", type=Path, metavar="FILE", help="all ratios; what it has of other cells is kept")
+    parser.add_argument("--resume", action="store_true", help="cells that the file of --json has are told from it, not run again")
     parser.add_argument("--against", type=Path, metavar="FILE", help="an earlier file: better, same or worse for every cell")
     parser.add_argument("--references", type=Path, default=KEPT, metavar="FILE", help="where costs without privacy are kept")
     return parser.parse_args(arguments)
 
 
-def _measured(name: str, asked: argparse.Namespace) -> Iterator[tuple[str, float, Ratios]]:
+def _measured(name: str, asked: argparse.Namespace, known: dict[str, Ratios]) -> Iterator[tuple[str, float, Ratios]]:
     """The cells of a set: what each is called, its bar, and ratios of everybody who takes part."""
     limits = LIMITS.get(name, {})
-    cells = [(epsilon, delta) for delta in asked.delta for epsilon in asked.epsilon]
-    if asked.barred:
-        cells = list(limits)
+    wanted = list(limits) if asked.barred else [(epsilon, delta) for delta in asked.delta for epsilon in asked.epsilon]
+    cells = [cell for cell in wanted if _called(name, *cell) not in known]
+    for cell in wanted:
+        if cell not in cells:
+            yield _called(name, *cell), limits.get(cell, inf), known[_called(name, *cell)]
     if not cells:
         return
     try:
@@ -102,8 +105,12 @@ def _measured(name: str, asked: argparse.Namespace) -> Iterator[tuple[str, float
             beside = rivals.peers(*given, epsilon=epsilon, **domain)
             ratios |= {who: costs for who, costs in beside.items() if isinstance(costs, np.ndarray)}
             for who in beside.keys() - ratios.keys():
-                print(f"{name}, epsilon {epsilon:g}, delta {delta:g}: {who} is left out, {beside[who]}")
-        yield f"{name}, epsilon {epsilon:g}, delta {delta:g}", limits.get((epsilon, delta), inf), ratios
+                print(f"{_called(name, epsilon, delta)}: {who} is left out, {beside[who]}")
+        yield _called(name, epsilon, delta), limits.get((epsilon, delta), inf), ratios
+
+
+def _called(name: str, epsilon: float, delta: float) -> str:
+    return f"{name}, epsilon {epsilon:g}, delta {delta:g}"
 
 
 def _read(place: Path | None) -> dict[str, Ratios]:
