@@ -1,6 +1,7 @@
 """Noise that repeats: while a name is set, private draws of this process follow from it, and public random choices too.
 
-The operating system's entropy is replaced at its root, so guarantees look as they do for users. Nothing but tests imports this.
+The operating system's entropy is replaced at its root, so guarantees look as they do for users: for noise, and for keys and
+tokens, since cohorts and hash functions of a campaign follow from its key. Nothing but tests imports this.
 """
 
 from __future__ import annotations
@@ -17,17 +18,21 @@ import numpy as np
 
 from kveil.kernel.exact import SystemEntropy
 
-_WORDS, _BITS, _RNG = SystemEntropy.words, SystemEntropy.bits, np.random.default_rng
+_WORDS, _BITS, _RNG, _URANDOM = SystemEntropy.words, SystemEntropy.bits, np.random.default_rng, os.urandom
 
 
 class Stream:
     """Bits that follow from a name: SHAKE-128 over it and a counter, which threads share."""
 
     def __init__(self, name: str) -> None:
-        self.name, self._calls, self._children = name, itertools.count(), itertools.count()
+        self.name, self._calls, self._tokens, self._children = name, itertools.count(), itertools.count(), itertools.count()
 
     def bytes(self, n: int) -> bytes:
         return hashlib.shake_128(f"{self.name}/{next(self._calls)}".encode()).digest(n)
+
+    def token(self, n: int) -> bytes:
+        """Of a count of their own: libraries that draw tokens do not move the noise."""
+        return hashlib.shake_128(f"{self.name}/token {next(self._tokens)}".encode()).digest(n)
 
     def child(self) -> str:
         """The name of what a process that begins now draws."""
@@ -68,6 +73,7 @@ def install() -> None:
     SystemEntropy.words = _words  # type: ignore[method-assign]
     SystemEntropy.bits = _bits  # type: ignore[method-assign]
     np.random.default_rng = _default_rng
+    os.urandom = random._urandom = _urandom  # type: ignore[attr-defined]  # the latter is what `secrets` draws from
     os.register_at_fork(after_in_child=lambda: begin(None))
 
 
@@ -81,3 +87,7 @@ def _bits(self: SystemEntropy, k: int) -> int:
 
 def _default_rng(seed: Any = None) -> np.random.Generator:
     return _RNG(int.from_bytes(_now.bytes(16)) if seed is None and _now is not None else seed)
+
+
+def _urandom(n: int) -> bytes:
+    return _URANDOM(n) if _now is None else _now.token(n)

@@ -1,6 +1,7 @@
 """Noise of tests: the same for the same name, in processes too; real where its law is tested, and in what a test forks."""
 
 import os
+import secrets
 
 import numpy as np
 import pytest
@@ -9,12 +10,15 @@ import repeated
 import warm
 from kveil import PrivateKMeans
 from kveil.kernel.exact import SystemEntropy
+from kveil.signing import SigningKey
 
 SHOWN = "from kveil.kernel.exact import SystemEntropy; print(SystemEntropy().bits(256))"
 
 
 def drawn():
-    return SystemEntropy().bits(256), SystemEntropy().words(4).tolist(), np.random.default_rng().random(), np.random.random()  # noqa: NPY002
+    public = np.random.default_rng().random(), np.random.random()  # noqa: NPY002
+    tokens = SigningKey.generate().public, secrets.token_hex(8)
+    return SystemEntropy().bits(256), SystemEntropy().words(4).tolist(), public, tokens
 
 
 def centers():
@@ -39,6 +43,7 @@ def test_what_came_before_goes_on():
         first = SystemEntropy().bits(256)
         with repeated.repeated("inner"):
             drawn()
+        secrets.token_hex(8)
         assert [first, SystemEntropy().bits(256)] == whole
 
 
