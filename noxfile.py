@@ -27,4 +27,6 @@ def lowest(session: nox.Session) -> None:
 
 
 def _run(session: nox.Session) -> None:
-    session.run("pytest", "tests", "src/kveil", "-m", "not research", "-n2", "--doctest-modules", *session.posargs)
+    # python -m: tests of benchmarks and pages import what lies beside them, not only what is installed.
+    which = ["tests", "src/kveil", "-m", "not research", "--doctest-modules"]
+    session.run("python", "-m", "pytest", *which, "-n2", *session.posargs)
