@@ -10,29 +10,9 @@ from matplotlib.patches import Rectangle
 from scipy.sparse import csr_array
 
 from kveil import FederatedKMeans, Ledger, PrivateKMeans, StreamKMeans, private_candidates, testing
-from tools.docs.drawing import BLUE, DENSITY, GREEN, INK, ORANGE, PURPLE, bare, panels
+from tools.docs.drawing import BLUE, DENSITY, GREEN, INK, ORANGE, PURPLE, panels
+from tools.docs.maps import CELLS, TINY, cells, centres, dots, frame
 from tools.docs.town import city, counts, noisy
-
-CELLS, TINY = 20, 0.25  # cells per side, and an epsilon at which noise is seen
-
-
-def _dots(axes: Any, rows: Any, colour: str = BLUE) -> None:
-    axes.plot(*rows.T, ".", ms=1.8, color=colour, alpha=0.55, rasterized=True)
-    _town(axes)
-
-
-def _cells(axes: Any, table: Any, most: float) -> None:
-    axes.imshow(np.clip(table.T, 0, None), origin="lower", extent=(0, 10, 0, 10), cmap=DENSITY, vmin=0, vmax=most)
-    _town(axes)
-
-
-def _town(axes: Any) -> None:
-    bare(axes)
-    axes.set(xlim=(0, 10), ylim=(0, 10))
-
-
-def _centres(axes: Any, centers: Any) -> None:
-    axes.plot(*centers.T, "o", color=ORANGE, ms=9, mec="white")
 
 
 def federation() -> Figure:
@@ -47,16 +27,16 @@ def federation() -> Figure:
     told = [noisy(counts(own, CELLS), TINY, seed) for seed, own in enumerate(parties)]
     for place, (own, name, colour) in enumerate(zip(parties, ("north", "south", "east"), (BLUE, GREEN, PURPLE), strict=True)):
         above, below = figure.add_subplot(grid[0, place]), figure.add_subplot(grid[1, place])
-        _dots(above, own, colour)
+        dots(above, own, colour)
         above.set_title(name, color=colour)
-        _cells(below, told[place], float(told[place].max()))
+        cells(below, told[place], float(told[place].max()))
         if not place:
             above.set_ylabel("rows stay")
             below.set_ylabel("noisy counts go")
     last = figure.add_subplot(grid[:, 4])
     total = sum(told)
-    _cells(last, total, 1.3 * float(total.max()))
-    _centres(last, model.cluster_centers_)
+    cells(last, total, 1.3 * float(total.max()))
+    centres(last, model.cluster_centers_)
     last.set_title("added up: sum and centres")
     return figure
 
@@ -75,15 +55,15 @@ def stream() -> Figure:
     most = float(counts(rows, CELLS).max())
     for place, (axes, day) in enumerate(zip(four, days, strict=False)):
         if place:
-            _cells(axes, counts(np.concatenate(days[:place]), CELLS), most)
-        _dots(axes, day, GREEN)
+            cells(axes, counts(np.concatenate(days[:place]), CELLS), most)
+        dots(axes, day, GREEN)
         axes.set_title(f"day {place + 1}")
     four[0].set_xlabel("rows of the day")
     four[1].set_xlabel("blue: counted before")
     four[2].set_xlabel("the rows are forgotten")
     table = noisy(counts(rows, CELLS), TINY, 5)
-    _cells(four[3], table, 1.3 * float(table.max()))
-    _centres(four[3], model.cluster_centers_)
+    cells(four[3], table, 1.3 * float(table.max()))
+    centres(four[3], model.cluster_centers_)
     four[3].set_title("finish: noise, once")
     four[3].set_xlabel("centres leave, rows never did")
     return figure
@@ -141,16 +121,16 @@ def candidates() -> Figure:
         found = private_candidates(rows, 1.0, ledger=ledger, n_clusters=4, bounds=(0, 10), random_state=0)
         model = PrivateKMeans(4, epsilon=1.0, bounds=(0, 10), method="candidates", random_state=0).fit(rows)
     figure, (first, second, third) = panels(3, height=3.7)
-    _dots(first, rows)
+    dots(first, rows)
     _halved(first, rows)
     first.set_title("1. crowded cubes are halved")
     points = np.clip(found.points, 0, 10)
-    _dots(second, rows)
+    dots(second, rows)
     second.plot(*points.T, "D", color=GREEN, ms=5, mec="white")
     second.set_title("2. middles of crowded cubes")
-    _town(third)
+    frame(third)
     third.plot(*points.T, "D", color=GREEN, ms=4, alpha=0.65, mew=0)
-    _centres(third, model.cluster_centers_)
+    centres(third, model.cluster_centers_)
     third.set_title("3. swaps choose, means follow")
     return figure
 

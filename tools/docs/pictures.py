@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from kveil import Graph, PrivateKMeans, PrivateKMedian, testing
+from tools.docs.baseline_pictures import grid, mean, sample_aggregate
 from tools.docs.drawing import BLUE, DENSITY, GREEN, INK, ORANGE, PURPLE, STYLE, bare, panels, save
 from tools.docs.method_pictures import candidates, federation, spherical, stream
 from tools.docs.town import city
@@ -199,7 +200,8 @@ def tutorial(path: Path) -> None:
 PICTURES: dict[str, Callable[[], Figure]] = {
     "epsilon-belief": belief, "epsilon-two-laws": two_laws, "epsilon-budget": budget, "how-trust": trust, "how-tree": tree,
     "how-lloyd": lloyd, "how-graph": graph, "how-local": local, "how-federation": federation, "how-stream": stream,
-    "how-spherical": spherical, "how-candidates": candidates,
+    "how-spherical": spherical, "how-candidates": candidates, "how-grid": grid, "how-sample-aggregate": sample_aggregate,
+    "how-mean": mean,
 }  # fmt: skip
 
 
