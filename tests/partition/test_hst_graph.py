@@ -21,9 +21,9 @@ def some_graph(seed, most):
 
 def all_distances(graph):
     """By SciPy; lengths are moved off 0, which its sparse graphs take for no edge, and back."""
-    n, tails = graph.n_points, np.repeat(np.arange(graph.n_points), np.diff(graph.indptr))
+    n, tails = graph.n_points, np.repeat(np.arange(graph.n_points, dtype=np.int32), np.diff(graph.indptr))
     lengths = graph.lengths + 1e-7
-    apart = dijkstra(coo_array((lengths, (tails, graph.heads)), shape=(n, n)).tocsr())
+    apart = dijkstra(coo_array((lengths, (tails, graph.heads.astype(np.int32))), shape=(n, n)).tocsr())
     return np.minimum(np.rint(np.where(np.isinf(apart), graph.diameter, apart)), graph.diameter)
 
 
