@@ -65,6 +65,25 @@ def test_outputs_are_written_below_their_blocks_once():
     assert "```text" not in with_outputs(once, ["", ""])
 
 
+MADE = [  # what refuses to overwrite
+    r"(?<=\s)(?:-o|--out)[ =](\S+)", r"\b(?:ledger init|keys new|stream add|federate keys) (\S+)",
+    r'\bLedger\.create\("([^"]+)"', r'\.save\("([^"]+)"(?!.*overwrite)',
+]  # fmt: skip
+
+
+def test_pages_that_are_followed_in_one_folder_do_not_meet():
+    """Reproductions share folders with each other alone: whoever follows two of them overwrites figures, which is allowed."""
+    makers: dict[str, set[str]] = {}
+    for page in PAGES:
+        code = "\n".join(
+            block.code for block in blocks_of(page.read_text(encoding="utf-8")) if "kveil reproduce" not in block.code
+        )
+        for name in {name for pattern in MADE for name in re.findall(pattern, code)}:
+            makers.setdefault(name, set()).add(page.name)
+    assert {"stops", "clinic.db", "ward.key", "adult.db", "visits.db"} <= set(makers)
+    assert {name: found for name, found in makers.items() if len(found) > 1} == {}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_named_files_exist(page):
     for name in re.findall(
