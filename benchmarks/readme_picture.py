@@ -12,9 +12,10 @@ the panel. A panel shows the run with the median cost.
 
 import argparse
 import json
+import textwrap
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -76,42 +77,72 @@ def _rounded(numbers: Any) -> Any:
 
 
 def draw() -> None:
-    """The picture, for light and for dark pages."""
+    """The picture, for light and for dark pages, and a tall one of each for phones."""
     from kveil.release.look import DARK, LIGHT
 
     told = json.loads(FILE.read_text(encoding="utf-8"))
     for name, look in (("light", LIGHT), ("dark", DARK)):
-        _picture(told, look).savefig(HERE / f"city-{name}.png", format="png", dpi=170, pil_kwargs={"optimize": True})
+        for shape in (WIDE, TALL):
+            path = HERE / f"city-{shape.name}{name}.png"
+            _picture(told, look, shape).savefig(path, format="png", dpi=shape.dpi, pil_kwargs={"optimize": True})
 
 
+class Shape(NamedTuple):
+    """Panels in the order of PANELS, with the costs at one place; inches, and points of text. 10 points are 11 to 12 pixels."""
+
+    name: str
+    rows: int
+    columns: int
+    costs_at: int
+    wide: float
+    high: float
+    dpi: int
+    title: float
+    text: float
+    below_each_other: bool  # name and cost in a title
+    dot: float  # half the height that the dots of a method take, of the distance between methods
+
+    @property
+    def characters(self) -> int:
+        """That stand side by side in small text."""
+        return int(self.wide * 14)
+
+
+WIDE = Shape("", 2, 3, 3, 9.6, 6.9, 170, 12, 9.5, False, 0.16)  # shown at about 830 pixels
+TALL = Shape("tall-", 3, 2, 5, 4.7, 7.9, 170, 10.5, 8.5, True, 0.09)  # shown at about 360 pixels
 NAMES = {"kveil": "kveil", "kveil lloyd": "DP-Lloyd", "diffprivlib KMeans": "diffprivlib"}
-PANELS = [(0, 1, "kveil", 1.0), (0, 2, "kveil", 0.1), (1, 1, "kveil lloyd", 0.1), (1, 2, "diffprivlib KMeans", 0.1)]
+PANELS = [("kveil", 1.0), ("kveil", 0.1), ("kveil lloyd", 0.1), ("diffprivlib KMeans", 0.1)]
 
 
-def _picture(told: dict[str, Any], look: Any) -> Any:
-    from kveil.release.numbers import TIMES
+def _picture(told: dict[str, Any], look: Any, shape: Shape) -> Any:
     from kveil.release.sheet import new_sheet, settings
 
     cells = {(cell["method"], cell["epsilon"]): cell for cell in told["cells"]}
+    headline = textwrap.fill(_headline(cells, told["runs"]), int(shape.wide * 9))
     with settings():
-        sheet = new_sheet(
-            look, 9.6, 6.9, is_adaptive=False
-        )  # shown at about 830 pixels: text of 10 points is then 12 pixels high
-        sheet.suptitle(_headline(cells, told["runs"]), x=0.005, ha="left", fontsize=15, fontweight="bold", color=look.ink)
-        panels = sheet.subplots(2, 3)
-        _map(panels[0, 0], told, told["without"], look)
-        panels[0, 0].set_title("without privacy", color=look.ink, loc="left", fontsize=12)
-        for row, column, name, epsilon in PANELS:
-            cell = cells[name, epsilon]
-            _map(panels[row, column], told, cell["centers"], look)
-            ratio = cell["ratios"][told["runs"] // 2]
-            title = f"{NAMES[name]}, ε = {epsilon:g}: cost {TIMES} {ratio:.{3 if ratio < 1.05 else 2}f}"
-            panels[row, column].set_title(
-                title, color=look.ink, loc="left", fontsize=12, fontweight="bold" if name == "kveil" else None
-            )
-        _costs(panels[1, 0], told, look)
-        sheet.supxlabel(_caption(told), x=0.005, ha="left", fontsize=9.5, color=look.muted)
+        sheet = new_sheet(look, shape.wide, shape.high, is_adaptive=False)
+        sheet.suptitle(headline, x=0.005, ha="left", fontsize=1.25 * shape.title, fontweight="bold", color=look.ink)
+        panels = list(sheet.subplots(shape.rows, shape.columns).flat)
+        _costs(panels.pop(shape.costs_at), told, look, shape)
+        _map(panels[0], told, told["without"], look)
+        _entitle(panels[0], "without privacy", look, shape)
+        for axes, (name, epsilon) in zip(panels[1:], PANELS, strict=True):
+            _map(axes, told, cells[name, epsilon]["centers"], look)
+            _entitle(axes, _named(cells[name, epsilon], told["runs"], shape), look, shape, is_ours=name == "kveil")
+        sheet.supxlabel(_caption(told, shape), x=0.005, ha="left", fontsize=shape.text, color=look.muted)
         return sheet
+
+
+def _entitle(axes: Any, text: str, look: Any, shape: Shape, *, is_ours: bool = False) -> None:
+    axes.set_title(text, color=look.ink, loc="left", fontsize=shape.title, fontweight="bold" if is_ours else None)
+
+
+def _named(cell: dict[str, Any], runs: int, shape: Shape) -> str:
+    from kveil.release.numbers import TIMES
+
+    ratio = cell["ratios"][runs // 2]
+    end = "\n" if shape.below_each_other else ": "
+    return f"{NAMES[cell['method']]}, ε = {cell['epsilon']:g}{end}cost {TIMES} {ratio:.{3 if ratio < 1.05 else 2}f}"
 
 
 def _map(axes: Any, told: dict[str, Any], centers: Any, look: Any) -> None:
@@ -130,21 +161,26 @@ def _map(axes: Any, told: dict[str, Any], centers: Any, look: Any) -> None:
         side.set_color(look.faint)
 
 
-def _costs(axes: Any, told: dict[str, Any], look: Any) -> None:
+def _costs(axes: Any, told: dict[str, Any], look: Any, shape: Shape) -> None:
     """Every run of every method: the cost over that without privacy."""
     from kveil.release.numbers import TIMES
     from kveil.release.sheet import dress
 
     dress(axes, look)
-    axes.set_title(f"cost, {TIMES} that without privacy", color=look.ink, loc="left", fontsize=12)
+    end = "\n" if shape.below_each_other else " "
+    _entitle(axes, f"cost, {TIMES} that{end}without privacy", look, shape)
     for place, cell in enumerate(reversed(told["cells"])):
         ratios = np.array(cell["ratios"])
-        heights = place + 0.16 * np.sin(np.arange(len(ratios)) * 2.4)  # spread by a fixed rule, so that dots do not hide others
-        axes.scatter(ratios, heights, s=9, color=look.mark, alpha=0.5, linewidth=0)
-        axes.plot([ratios[len(ratios) // 2]] * 2, [place - 0.24, place + 0.24], color=look.ink, linewidth=1.8)
+        heights = place + shape.dot * np.sin(
+            np.arange(len(ratios)) * 2.4
+        )  # spread by a fixed rule, so that dots do not hide others
+        axes.scatter(ratios, heights, s=56 * shape.dot, color=look.mark, alpha=0.5, linewidth=0)
+        axes.plot(
+            [ratios[len(ratios) // 2]] * 2, [place - 1.5 * shape.dot, place + 1.5 * shape.dot], color=look.ink, linewidth=1.8
+        )
         label = f"{NAMES[cell['method']]}, ε = {cell['epsilon']:g}"
         weight = "bold" if cell["method"] == "kveil" else None
-        axes.text(1.02, place + 0.27, label, color=look.ink, fontsize=9.5, fontweight=weight, va="bottom")
+        axes.text(1.02, place + 1.7 * shape.dot, label, color=look.ink, fontsize=shape.text, fontweight=weight, va="bottom")
     axes.set(yticks=[], ylim=(-0.4, len(told["cells"]) - 0.3))
     axes.spines["left"].set_visible(False)
     axes.set_box_aspect(told["high"][1] / told["high"][0])
@@ -160,13 +196,14 @@ def _headline(cells: dict[Any, Any], runs: int) -> str:
     return f"Private centres cost {more[1.0]:.1f} % more at ε = 1, and {more[0.1]:.0f} % more at ε = 0.1"
 
 
-def _caption(told: dict[str, Any]) -> str:
+def _caption(told: dict[str, Any], shape: Shape) -> str:
     """What is seen; the README says how it was measured."""
-    return (
+    text = (
         f"{told['k']} centres of road accidents in Greater London (UK Department for Transport, OGL v3). "
-        f"Rings: without privacy.\nOrange: the centres of the run with the median cost, of {told['runs']}. "
-        "Dots, lower left: all runs; lines: medians. Pure ε."
+        f"Rings: without privacy. Orange: the centres of the run with the median cost, of {told['runs']}. "
+        "Small dots: all runs; lines: medians. Pure ε."
     )
+    return textwrap.fill(text, shape.characters)
 
 
 def main() -> None:

@@ -15,7 +15,8 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # MkDocs loads this file by its path
 
 from tools.docs.commands import commands  # noqa: E402
-from tools.docs.inline import inlined, with_outputs_marked  # noqa: E402
+from tools.docs.example import example_report  # noqa: E402
+from tools.docs.inline import inlined, with_prose_marked  # noqa: E402
 
 MADE_FROM = {
     "index.md": "README.md",
@@ -30,6 +31,7 @@ HOME = {
     "CHANGELOG.md": "changelog.md",
 }
 COMMANDS = "<!-- commands -->"
+EXAMPLE = "example-report.html"
 log = logging.getLogger("mkdocs.hooks.kveil")
 
 
@@ -38,11 +40,13 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     for made, source in MADE_FROM.items():
         text = (ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, made, content=_links(text)))
+    files.append(File.generated(config, EXAMPLE, content=example_report()))
     return files
 
 
 def _links(text: str) -> str:
     text = re.sub(r"<picture>.*?</picture>", _both_schemes, text, flags=re.S)
+    text = re.sub(r"^\[[^]\n]*\]\([^)\n]*\)(?: · \[[^]\n]*\]\([^)\n]*\))+$", _buttons, text, count=1, flags=re.M)
     text = re.sub(r"(\]\(|src=\")docs/", r"\1", text)
     for source, made in HOME.items():
         text = text.replace(f"]({source}", f"]({made}")
@@ -50,9 +54,22 @@ def _links(text: str) -> str:
 
 
 def _both_schemes(found: re.Match[str]) -> str:
-    """A picture that follows the system, as two that follow the page."""
-    given = dict(re.findall(r'(srcset|src|alt)="([^"]*)"', found[0]))
-    return f"![{given['alt']}]({given['src']}#only-light)\n![{given['alt']}]({given['srcset']}#only-dark)"
+    """A picture that follows the system, as two that follow the page; a tall one for phones, where there is one."""
+    alt, light = (re.search(rf'{name}="([^"]*)"', found[0])[1] for name in ("alt", "src"))  # type: ignore[index]
+    return "".join(_one_scheme(light, scheme, alt, found[0]) for scheme in ("light", "dark"))
+
+
+def _one_scheme(light: str, scheme: str, alt: str, picture: str) -> str:
+    wide, tall = (light.replace("-light.", f"{shape}-{scheme}.") for shape in ("", "-tall"))
+    phone = f'<source media="(max-width: 600px)" srcset="{tall.removeprefix("docs/")}">' if tall in picture else ""
+    return f'<picture>{phone}<img alt="{alt}" src="{wide}#only-{scheme}"></picture>'
+
+
+def _buttons(found: re.Match[str]) -> str:
+    """A line of nothing but links, as buttons; and one more to what only the site has."""
+    links = [*found[0].strip().split(" · "), f"[See a report]({EXAMPLE})"]
+    styles = ["{ .md-button .md-button--primary }", *["{ .md-button }"] * (len(links) - 1)]
+    return "\n" + "\n".join(map("".join, zip(links, styles, strict=True))) + "\n{ .ways }\n"
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
@@ -66,4 +83,4 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
 
 def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Pictures as part of the page, so that their text follows its colours."""
-    return with_outputs_marked(inlined(html, Path(config["docs_dir"])))
+    return with_prose_marked(inlined(html, Path(config["docs_dir"])))

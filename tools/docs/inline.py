@@ -26,11 +26,15 @@ def _one(image: str, path: Path) -> str:
     return svg.replace("<svg", f'<svg class="drawn" role="img" aria-label="{alt[1] if alt else path.stem}"', 1)
 
 
-def with_outputs_marked(html: str) -> str:
-    """Outputs that may wrap: prose. Tables, by rulers or by columns of spaces, keep their lines."""
-    return re.sub(r'<div class="language-text highlight">(.*?)</div>', _marked, html, flags=re.S)
+def with_prose_marked(html: str) -> str:
+    """Lines of outputs that may wrap. Rows of tables, by rulers or by columns of spaces, keep their length."""
+    return re.sub(r'(<div class="language-text highlight">)(.*?)(</div>)', _marked, html, flags=re.S)
 
 
 def _marked(found: re.Match[str]) -> str:
-    is_table = re.search(r"[┃│]|\S {2,}\S[^\n]* {2,}\S", found[1])
-    return found[0] if is_table else found[0].replace("highlight", "highlight output", 1)
+    return found[1] + re.sub(r"[^\n]{60,}", _line, found[2]) + found[3]
+
+
+def _line(found: re.Match[str]) -> str:
+    is_row = re.search(r"[┃│]|\S {2,}\S[^\n]* {2,}\S|<(?!span></span><code>|/code></pre>)", found[0])
+    return found[0] if is_row else f'<span class="prose">{found[0]}</span>'

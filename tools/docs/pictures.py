@@ -31,7 +31,7 @@ def belief() -> Figure:
     for prior, colour in [(0.5, BLUE), (0.1, ORANGE), (0.01, GREEN)]:
         odds = prior / (1 - prior) * np.exp(epsilon)
         axes.plot(epsilon, 100 * odds / (1 + odds), color=colour, lw=2)
-        axes.text(0.052, 100 * prior + 3, f"sure to {100 * prior:g} % before", color=colour)
+        axes.text(0.052, 100 * prior + 4, f"sure to {100 * prior:g} % before", color=colour)
     axes.plot([1], [73.1], "o", color=BLUE)
     axes.annotate("epsilon 1: from 50 % to 73 % at most", (1, 73.1), (0.12, 84), arrowprops={"arrowstyle": "-", "color": INK})
     axes.set(xscale="log", ylim=(0, 102), xlabel="epsilon", ylabel="sure afterwards, at most (%)", xticks=[0.1, 0.3, 1, 3, 10])
