@@ -42,6 +42,19 @@ def test_a_report_shows_a_ledger_and_opens_where_asked(kveil, out, tmp_path, mon
     assert opened == [(tmp_path / "r.html").as_uri()]
 
 
+def test_a_ledger_is_drawn_as_what_it_has_spent(kveil, out, refused, tmp_path):
+    ledger = tmp_path / "budget.db"
+    assert kveil("plot", ledger).code == 0
+    assert "clinic: " in (tmp_path / "budget.db.svg").read_text(encoding="utf-8")
+    assert "exists already" in refused(2, "plot", ledger)
+    assert "as SVG" in refused(2, "plot", ledger, "-o", tmp_path / "b.png")
+    assert "Leave them out" in refused(2, "plot", ledger, "--columns", "1", "-o", tmp_path / "b.svg")
+    library.Ledger.create(tmp_path / "new.db", "new", 1.0, relation="add-remove")
+    assert "nothing was spent" in refused(2, "plot", tmp_path / "new.db")
+    assert kveil("plot", ledger, "--theme", "auto", "-o", tmp_path / "b.svg").code == 0
+    assert "prefers-color-scheme:dark" in (tmp_path / "b.svg").read_text(encoding="utf-8")
+
+
 def test_what_cannot_be_written_is_refused(kveil, out, refused, tmp_path):
     (tmp_path / "mine.svg").write_text("mine")
     assert "exists already" in refused(2, "plot", out, "-o", tmp_path / "mine.svg")

@@ -20,7 +20,7 @@ from kveil import FederatedKMeans, Ledger, federate
 from kveil.errors import InvalidValue
 from kveil.filing import spending as spending_module
 from kveil.filing.entries import filed
-from kveil.filing.spending import Spending, spending, svg
+from kveil.filing.spending import Spending, legend, spending, svg
 from kveil.filing.tables import to_csv, to_html
 from kveil.kernel import ledger as ledger_module
 from kveil.kernel.loss import Charge, Plan
@@ -138,6 +138,7 @@ def test_spending_is_the_share_of_the_budget_after_each_day(clinic):
     told = spending(clinic)
     assert [day.isoformat() for day in told.days] == ["2026-03-01", "2026-03-31", "2026-04-01", "2026-04-09"]
     assert told.shares == (0.25, 0.375, 0.5, 0.75)
+    assert told.entries == (0.25, 0.25, 0.25)
 
 
 def test_the_picture_steps_up_and_keeps_within_its_frame(clinic):
@@ -154,6 +155,21 @@ def test_the_picture_steps_up_and_keeps_within_its_frame(clinic):
     whole = frame.HEIGHT - frame.TOP - frame.BOTTOM
     assert heights[-1] == pytest.approx(frame.TOP + whole * 0.25, abs=0.06)
     assert svg([Spending("none", (), ())]) == ""
+
+
+def test_a_budget_of_one_day_is_a_bar_with_a_block_per_release(on):
+    on("2026-03-01")
+    ledger = Ledger.memory("clinic & co", 1.0, relation="add-remove")
+    for share in ("1/4", "1/8"):
+        ledger.reserve(plan(share))
+    told = spending(ledger)
+    assert (told.shares, told.entries) == ((0.375,), (0.25, 0.125))
+    picture = ElementTree.fromstring(svg([told]))
+    boxes = [part.attrib for part in picture.iter() if part.tag.endswith("rect")]
+    *blocks, frame = [(float(box["x"]), float(box["width"])) for box in boxes]
+    assert [width / frame[1] for _, width in blocks] == pytest.approx([0.25, 0.125], abs=0.005)
+    assert blocks[1][0] == pytest.approx(blocks[0][0] + frame[1] / 4, abs=0.1)
+    assert "one release" in legend([told])
 
 
 def test_an_older_ledger_shows_blanks(tmp_path):
@@ -178,7 +194,9 @@ def test_a_party_files_its_run_with_dataset_and_statement():
 
 
 def test_names_of_many_ledgers_stand_apart_and_have_the_colour_of_the_page():
-    told = [Spending(f"ledger <{i}> with a name that is far too long", (date(2026, 1, 1 + i),), (0.5,)) for i in range(15)]
+    told = [
+        Spending(f"ledger <{i}> with a name that is far too long", (date(2026, 1, 1 + i),), (0.5,), (0.5,)) for i in range(15)
+    ]
     picture = ElementTree.fromstring(svg(told))
     names = [part for part in picture.iter() if part.tag.endswith("text") and "ledger" in (part.text or "")]
     heights = sorted(float(part.attrib["y"]) for part in names)

@@ -1,4 +1,4 @@
-"""`kveil plot`: a picture of a saved release, or its centres for a map."""
+"""`kveil plot`: a picture of a saved release, or its centres for a map; or what a ledger has spent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Theme(StrEnum):
 
 
 def plot(
-    out: Annotated[Path, typer.Argument(metavar="RELEASE", help="folder of a saved release")],
+    out: Annotated[Path, typer.Argument(metavar="RELEASE", help="folder of a saved release; or a ledger: what it has spent")],
     to: Annotated[Path | None, typer.Option("--out", "-o", help=".svg, .png or .geojson to write; default RELEASE.svg")] = None,
     theme: Annotated[Theme, typer.Option(help="'auto': an SVG that follows the reader's system")] = Theme.light,
     level: Annotated[float, typer.Option(help="probability that an ellipse holds the noise in a centre")] = 0.95,
@@ -33,10 +33,16 @@ def plot(
     degrees: Annotated[bool, typer.Option("--degrees", help="with --graph: coordinates are longitude, latitude")] = False,
     force: Annotated[bool, typer.Option("--force", help="replace the file, if it exists")] = False,
 ) -> None:
-    """Draw RELEASE: where its centres are, how far noise may have moved them, and what was promised."""
+    """Draw RELEASE: where its centres are, how far noise may have moved them, and what was promised.
+
+    Of a ledger, draw how much of its budget was spent.
+    """
     from kveil import load
     from kveil.release.picture import is_geographic
 
+    if out.is_file():
+        _draw_ledger(out, to, theme, force, is_map=any(given is not None for given in (columns, graph, xy)) or degrees)
+        return
     release = load(out)
     place = new_file(to or Path(f"{out}.svg"), force)
     if graph is None and (degrees or xy is not None):
@@ -49,6 +55,26 @@ def plot(
         picture = tuple(chosen) if chosen else None
         written(place, lambda: release.plot(place, theme=theme.value, level=level, columns=picture, universe=universe))
     typer.echo(f"Drawn into {place}. It shows what was released and may be shared as far as the release may.")
+
+
+def _draw_ledger(db: Path, to: Path | None, theme: Theme, force: bool, *, is_map: bool) -> None:
+    """What has been spent of a budget, as SVG: it needs no matplotlib."""
+    from kveil import Ledger
+    from kveil.filing.spending import alone, spending
+    from kveil.release.look import DARK, LIGHT
+
+    told = spending(Ledger.open(db))
+    place = to or Path(f"{db}.svg")
+    if is_map:
+        raise InvalidValue("--columns, --graph, --xy and --degrees are about releases, and this is a ledger. Leave them out.")
+    if place.suffix.lower() != ".svg":
+        raise InvalidValue("what a ledger has spent is drawn as SVG. Give the path the suffix .svg.")
+    if not told.days:
+        raise InvalidValue(f'nothing was spent on ledger "{told.name}" yet, so there is nothing to draw.')
+    light, dark = (f"color:{look.ink};background:{look.paper}" for look in (LIGHT, DARK))
+    chosen = {Theme.light: (light, light), Theme.dark: (dark, dark), Theme.auto: (light, dark)}[theme]
+    write(new_file(place, force), alone([told], *chosen))
+    typer.echo(f"Drawn into {place}. It shows how much of the budget was spent, and is for whoever may see the ledger.")
 
 
 def _map(release: Any, universe: Any, columns: Any) -> Any:

@@ -1,4 +1,7 @@
-"""A picture of spending over time: the share of its budget that each ledger has spent, day by day, as SVG."""
+"""A picture of spending, as SVG: the share of its budget that each ledger has spent, day by day.
+
+Where all was spent on one day there is no time to show: then it is a bar per ledger, with one block per release.
+"""
 
 from __future__ import annotations
 
@@ -15,40 +18,87 @@ LINE, LONGEST = 16, 20  # pixels from one name to the next; characters of a name
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito: told apart by everyone
 
 
+BAR, ROW = 20, 52  # pixels: a bar, and from one bar to the next
+GAP = 1.5  # between blocks
+
+
 class Spending(NamedTuple):
-    """The share of a ledger's budget that was spent after each day with a charge. On a zCDP ledger shares are of rho."""
+    """The share of a ledger's budget that was spent after each day with a charge, and by each entry. On a zCDP ledger: of rho."""
 
     name: str
     days: tuple[date, ...]
     shares: tuple[float, ...]
+    entries: tuple[float, ...] = ()
 
 
 def spending(ledger: Ledger) -> Spending:
     """How the budget was spent, from the first charge on."""
-    entries = [part for entry in filed(ledger) for part in (entry.rounds or (entry,))]
+    entries = filed(ledger)
+    charges = [part for entry in entries for part in (entry.rounds or (entry,))]
     whole = _size(ledger.spent()) + _size(ledger.remaining())
     by_day: dict[date, float] = {}
-    for entry in sorted(entries, key=lambda line: line.day):
+    for entry in sorted(charges, key=lambda line: line.day):
         by_day[date.fromisoformat(entry.day)] = by_day.get(date.fromisoformat(entry.day), 0.0) + _size(entry.amount)
     gone, shares = 0.0, []
     for size in by_day.values():
         gone += size
         shares.append(gone / whole if whole > 0 else 1.0)  # a damaged file may say that there is no budget
-    return Spending(ledger.name, tuple(by_day), tuple(shares))
+    parts = tuple(_size(entry.amount) / whole if whole > 0 else 1.0 for entry in entries)
+    return Spending(ledger.name, tuple(by_day), tuple(shares), parts)
 
 
 def svg(told: Sequence[Spending]) -> str:
-    """The picture: a step for every day with a charge, and a line at the whole budget. "" if nothing was spent.
-
-    Text and grid have the colour of the page's text, so that it is read on light and dark pages; names stand beside the ends of
-    their lines, moved apart where these are close.
-    """
+    """The picture; "" if nothing was spent. Its text has the colour of the page's, so that it is read on light and dark pages."""
     drawn = [one for one in told if one.days]
     if not drawn:
         return ""
+    return _blocks(drawn) if _is_one_day(drawn) else _steps(drawn)
+
+
+def alone(told: Sequence[Spending], light: str, dark: str) -> str:
+    """The picture as a file of its own. light, dark: colours of text and ground, as CSS, for readers with either theme."""
+    style = f"<style>svg{{{light}}}@media(prefers-color-scheme:dark){{svg{{{dark}}}}}</style>"
+    head, rest = svg(told).split(">", 1)
+    return f"{head}>{style}{rest}" + "\n"
+
+
+def legend(told: Sequence[Spending]) -> str:
+    """What the picture shows, in words."""
+    drawn = [one for one in told if one.days]
+    if _is_one_day(drawn):
+        return "Each block is what one release has spent; the frame is the whole budget."
+    return f"The line{'s show' if len(drawn) > 1 else ' shows'} how much of the budget was spent by which day."
+
+
+def _is_one_day(drawn: Sequence[Spending]) -> bool:
+    return len({day for one in drawn for day in one.days}) == 1
+
+
+def _blocks(drawn: Sequence[Spending]) -> str:
+    """A bar per ledger, as long as its budget."""
+    wide, marks = WIDTH - 2 * TOP, []
+    for place, one in enumerate(drawn):
+        top, left = TOP + ROW * place, float(TOP)
+        what = f"{_shortened(one.name)}: {100 * one.shares[-1]:.0f} % spent on {one.days[-1]}"
+        marks.append(f'<text x="{TOP}" y="{top + 10}">{escape(what)}</text>')
+        for size in one.entries:
+            block = max(wide * size - GAP, 1.0)
+            marks.append(_box(left, top + LINE, block, COLOURS[place % len(COLOURS)]))
+            left += wide * size
+        frame = f'fill="none" stroke="currentColor" stroke-opacity="0.5" width="{wide}" height="{BAR}" rx="2"'
+        marks.append(f'<rect x="{TOP}" y="{top + LINE}" {frame}/>')
+    return _picture(TOP + ROW * len(drawn), marks)
+
+
+def _box(left: float, top: float, wide: float, colour: str) -> str:
+    return f'<rect x="{left:.1f}" y="{top:.1f}" width="{wide:.1f}" height="{BAR}" rx="2" fill="{colour}"/>'
+
+
+def _steps(drawn: Sequence[Spending]) -> str:
+    """A step for every day with a charge. Names stand beside the ends of their lines, moved apart where these are close."""
     first, last = min(one.days[0] for one in drawn), max(one.days[-1] for one in drawn)
     bottom = max(HEIGHT, TOP + LINE * (len(drawn) + 1) + BOTTOM)
-    wide, high, across = WIDTH - LEFT - RIGHT, bottom - TOP - BOTTOM, max(1, (last - first).days)
+    wide, high, across = WIDTH - LEFT - RIGHT, bottom - TOP - BOTTOM, (last - first).days
 
     def x(day: date) -> float:
         return LEFT + wide * (day - first).days / across
@@ -62,7 +112,7 @@ def svg(told: Sequence[Spending]) -> str:
         for part in (0.0, 0.25, 0.5, 0.75, 1.0)
     ]
     marks += [f'<text x="{LEFT}" y="{bottom - 10}">{first}</text>']
-    marks += [f'<text x="{LEFT + wide}" y="{bottom - 10}" text-anchor="end">{last}</text>'] if last > first else []
+    marks += [f'<text x="{LEFT + wide}" y="{bottom - 10}" text-anchor="end">{last}</text>']
     ends = _apart([y(one.shares[-1]) for one in drawn], TOP + LINE / 2, TOP + high)
     for place, (one, end) in enumerate(zip(drawn, ends, strict=True)):
         colour, path = COLOURS[place % len(COLOURS)], [f"M{x(one.days[0]):.1f},{y(0.0):.1f}"]
@@ -70,13 +120,21 @@ def svg(told: Sequence[Spending]) -> str:
         marks.append(f'<path d="{"".join(path)}H{LEFT + wide}" fill="none" stroke="{colour}" stroke-width="2.5"/>')
         lead = f'x1="{LEFT + wide}" y1="{y(one.shares[-1]):.1f}" x2="{LEFT + wide + 12}" y2="{end:.1f}"'
         marks.append(f'<line {lead} stroke="{colour}" stroke-width="1.5"/>')
-        name = one.name if len(one.name) <= LONGEST else f"{one.name[: LONGEST - 1]}…"
-        marks.append(f'<text x="{LEFT + wide + 16}" y="{end + 4:.1f}">{escape(name)}: {100 * one.shares[-1]:.0f} %</text>')
-    size = f'viewBox="0 0 {WIDTH} {bottom}" width="{WIDTH}" height="{bottom}"'
+        name = f"{_shortened(one.name)}: {100 * one.shares[-1]:.0f} %"
+        marks.append(f'<text x="{LEFT + wide + 16}" y="{end + 4:.1f}">{escape(name)}</text>')
+    return _picture(bottom, marks)
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+
+
+def _picture(high: int, marks: Sequence[str]) -> str:
+    size = f'viewBox="0 0 {WIDTH} {high}" width="{WIDTH}" height="{high}"'
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" fill="currentColor" font-family="sans-serif" font-size="12">'
     )
-    return f"{head}<title>share of the budget spent, by day</title>{''.join(marks)}</svg>"
+    return f"{head}<title>share of the budget spent</title>{''.join(marks)}</svg>"
 
 
 def _apart(heights: Sequence[float], top: float, bottom: float) -> list[float]:

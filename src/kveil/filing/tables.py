@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from kveil.filing.entries import Filed, filed
-from kveil.filing.spending import spending, svg
+from kveil.filing.spending import legend, spending, svg
 from kveil.kernel.ledger import Ledger
 from kveil.release.words import RULES, printable
 
@@ -16,9 +16,11 @@ COLUMNS = (
     "ledger", "day", "entry", "round", "purpose", "data_name", "by", "epsilon", "delta", "rho", "mechanisms", "state", "release",
 )  # fmt: skip
 STYLE = (
-    "body{font-family:sans-serif;max-width:75em;margin:2em auto;padding:0 1em}svg{max-width:100%;height:auto}"
-    ".wide{overflow-x:auto}code{min-width:9em;display:inline-block}table{border-collapse:collapse}td,th{border:1px solid #ccc;"
-    "padding:.3em .6em;text-align:left;vertical-align:top}tr.round td{color:#555;font-size:90%}code{word-break:break-all}"
+    ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,'Segoe UI',sans-serif;max-width:75em;margin:2em auto;"
+    "padding:0 1em}svg{max-width:100%;height:auto}.wide{overflow-x:auto}table{border-collapse:collapse;font-size:90%}"
+    "td,th{border-bottom:1px solid #8888;padding:.35em .7em;text-align:left;vertical-align:top}td:first-child{white-space:nowrap}"
+    "tr.round td{opacity:.75;font-size:90%}code{min-width:9em;display:inline-block;word-break:break-all}"
+    "@media print{body{margin:0;font-size:10pt}.wide{overflow:visible}}"
 )
 STARTS = ("=", "+", "-", "@")  # of a cell that a spreadsheet would take for a formula
 
@@ -42,8 +44,9 @@ def to_csv(ledgers: Sequence[Ledger], since: str | None = None, until: str | Non
 def to_html(ledgers: Sequence[Ledger], since: str | None = None, until: str | None = None) -> str:
     """A page to print or to file: a picture of spending, then every ledger with its terms and entries."""
     days = " ".join(["Entries", *([f"from {since}"] if since else []), *([f"until {until}"] if until else [])])
-    drawn = svg([spending(ledger) for ledger in ledgers])
-    shows = "<p>The picture shows how much of the budget was spent by which day.</p>" if drawn else ""
+    told = [spending(ledger) for ledger in ledgers]
+    drawn = svg(told)
+    shows = f"<p>{legend(told)}</p>" if drawn else ""
     parts = [shows, drawn, *(_section(ledger, since, until) for ledger in ledgers)]
     period = f"<p>{escape(days)}. Sums and picture are of all time.</p>" if since or until else ""
     wide = '<meta name="viewport" content="width=device-width, initial-scale=1">'

@@ -17,7 +17,7 @@ STATED = {"purpose": "Paid for the purpose", "data_name": "Data", "by": "Asked f
 
 def budget_section(release: Release, ledger: Ledger) -> str:
     """The section; with a warning if the ledger did not pay for this very release."""
-    from kveil.filing.spending import spending, svg
+    from kveil.filing.spending import legend, spending, svg
 
     paid = against_ledger(release, ledger)
     said = f"{paid.says}."
@@ -32,9 +32,10 @@ def budget_section(release: Release, ledger: Ledger) -> str:
     trouble = warning("The ledger does not confirm this release", said) if paid.state == "failed" else ""
     good = "" if trouble else f"This release was paid for {shown(said)} "
     head = f'<section class="ledger"><h2>The budget: {shown(ledger.name)}</h2>{trouble}'
-    picture = svg([spending(ledger)])
+    told = [spending(ledger)]
+    picture = svg(told)
     drawn = scrolling("div", "Picture of the budget", picture) if picture else ""
-    shows = "<p>The line shows how much of the budget was spent by which day.</p>" if picture else ""
+    shows = f"<p>{legend(told)}</p>" if picture else ""
     return f"{head}<dl>{facts(rows)}</dl><p>{good}{terms}</p>{shows}{drawn}</section>"
 
 
