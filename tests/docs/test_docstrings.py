@@ -47,3 +47,13 @@ def test_every_parameter_or_attribute_is_listed(name):
 def test_every_name_has_an_example(name):
     text = inspect.getdoc(getattr(kveil, RETURNED.get(name, name)))
     assert ">>> " in sections(text)["Examples"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_that_share_a_line_have_one_default(name):
+    """The reference shows the first one's default beside all of them."""
+    thing = getattr(kveil, name)
+    shared = re.findall(r"^(\w+(?:, \w+)+) : ", sections(inspect.getdoc(thing)).get("Parameters", ""), flags=re.M)
+    for names in shared:
+        defaults = {repr(inspect.signature(thing).parameters[each].default) for each in names.split(", ")}
+        assert len(defaults) == 1, names

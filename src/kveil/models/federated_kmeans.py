@@ -48,10 +48,11 @@ class FederatedKMeans(EuclideanClusterer):
     ----------
     n_clusters : int, default 8
         Number of centres.
-    epsilon, delta : float or None, float
-        The promise that every party makes to the people in its rows, against everybody else. delta=0 is pure; with delta
-        > 0 Gaussian noise is used above 3 features. epsilon=None, the default, adds no noise and promises nothing: for
-        rows that need no privacy, or to see what noise costs.
+    epsilon : float, optional
+        The promise that every party makes to the people in its rows, against everybody else. None, the default, adds no
+        noise and promises nothing: for rows that need no privacy, or to see what noise costs.
+    delta : float, default 0
+        0 is a pure promise; with delta > 0 Gaussian noise is used above 3 features.
     bounds : Bounds, pair, list of pairs or dict, optional
         Public (low, high) of the features, as in `PrivateKMeans`. Parties given as `federate.Party` or by address bring
         their own, which must all be the same.

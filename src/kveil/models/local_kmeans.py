@@ -49,9 +49,10 @@ class LocalKMeans(EuclideanClusterer):
         Number of centres.
     epsilon : float, default 1.0
         What each person's report may give away, at most 10.
-    center, radius : array-like, float
-        A public ball that holds the rows; those outside are moved to its surface, and a row with a missing or infinite
-        value counts as the centre.
+    center : float or array-like, default 0
+        The middle of a public ball that holds the rows; a row with a missing or infinite value counts as it.
+    radius : float
+        Of that ball: rows outside are moved to its surface.
     protocol : {"auto", "refine", "grid", "lae", "lma"}, default "auto"
         "refine" (heavy cells of small images, then means of residuals, in up to four rounds), "grid" (one round, up to 3
         columns), "lae" and "lma" (the paper's four rounds and one round), or "auto": by the number of people and columns,

@@ -56,10 +56,12 @@ class PrivateKMeans(CuratorModel):
         shows what others would cost, and `release_.recluster(k)` gives them, both for no charge.
     k_range : (int, int), optional
         (low, high) for "auto", default (2, 20), at most 100. Without signal there are `low` centres.
-    epsilon, delta : float
-        The promise. delta=0 is pure; with delta > 0 Gaussian noise is used where it is smaller (for "lloyd" judged by its
-        size, for "tree" and "candidates" above 3 features), and always if the ledger adds zCDP. epsilon=float("inf")
-        gives the noise-free result and a guarantee that says "none".
+    epsilon : float, default 1
+        The promise: smaller is more private and noisier. float("inf") gives the noise-free result and a guarantee that
+        says "none".
+    delta : float, default 0
+        0 is a pure promise. With delta > 0 Gaussian noise is used where it is smaller (for "lloyd" judged by its size,
+        for "tree" and "candidates" above 3 features), and always if the ledger adds zCDP.
     bounds : Bounds, pair, list of pairs or dict, optional
         Public low and high of the features: (low, high) for all of them; [(low, high), ...], one pair per feature; ([low,
         ...], [high, ...]); {name: (low, high)}; or kveil.Bounds. Two features in another nesting, such as a list of

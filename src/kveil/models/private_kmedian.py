@@ -45,9 +45,12 @@ class PrivateKMedian(CuratorModel):
     ----------
     n_clusters : int, default 8
         Number of centres.
-    epsilon, delta : float
-        The promise. delta=0 is pure; with delta > 0 Gaussian noise is used above 3 features, where it is smaller, and
-        always if the ledger adds zCDP. epsilon=float("inf") gives the noise-free result and a guarantee that says "none".
+    epsilon : float, default 1
+        The promise: smaller is more private and noisier. float("inf") gives the noise-free result and a guarantee that
+        says "none".
+    delta : float, default 0
+        0 is a pure promise. With delta > 0 Gaussian noise is used above 3 features, where it is smaller, and always if
+        the ledger adds zCDP.
     universe : Graph, Euclidean, Manhattan, Precomputed or Metric, optional
         Public points with a metric: kveil.Graph, Euclidean, Manhattan, Precomputed or Metric. Rows are then a demand on
         it: one column of indices of points, or their coordinates where they have some (the nearest point counts). A row

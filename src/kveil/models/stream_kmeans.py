@@ -44,8 +44,10 @@ class StreamKMeans(StreamClusterer):
     memory : str or int, default 10000
         Points kept. Without privacy at most so many weighted points stand for all rows seen. With it, the cells that are
         counted: the largest power of two below, at most 65 536; more are better where there are many columns.
-    epsilon, delta : float or None, float
-        The promise of a private stream; None: no privacy, and centres at any time.
+    epsilon : float, optional
+        The promise of a private stream; None, the default: no privacy, and centres at any time.
+    delta : float, default 0
+        0 is a pure promise; with delta > 0 there may be less noise.
     bounds : Bounds, pair, list of pairs or dict, optional
         Public (low, high) of the features, as for `PrivateKMeans`; needed with epsilon, unused without. Cells are cut
         before the rows come, so loose bounds cost more here than there.
