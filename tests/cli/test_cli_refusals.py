@@ -150,7 +150,9 @@ class TestTables:
         )
 
     def test_what_is_not_there_or_of_no_known_kind_is_refused(self, fit_refused, tmp_path):
-        assert "there is no file" in fit_refused(2, *BOUNDS, data=tmp_path / "nothing.csv")
+        said = fit_refused(2, *BOUNDS, data=tmp_path / "nothing.csv")
+        assert "there is no file" in said
+        assert "or the rows" not in said, "a shell cannot pass rows"
         (tmp_path / "t.xlsx").write_text(str(SECRET))
         assert "no known kind" in fit_refused(2, *BOUNDS, data=tmp_path / "t.xlsx")
         (tmp_path / "folder").mkdir()

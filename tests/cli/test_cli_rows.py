@@ -92,6 +92,14 @@ class TestStream:
         ledger = ("--ledger", tmp_path / "budget.db")
         assert "begun without a ledger" in refused(2, "stream", "finish", state, "-o", tmp_path / "out", *ledger)
 
+    def test_a_warning_is_a_note_without_a_line_of_source(self, kveil, csv, tmp_path):
+        (tmp_path / "b.json").write_text('{"age": [0, 10], "height": [0, 10000]}')
+        said = [kveil("stream", "add", tmp_path / f"{n}.state", csv, "--epsilon", 1, "--bounds", tmp_path / "b.json", *more).err
+                for n, more in enumerate([(), ("--quiet",)])]  # fmt: skip
+        assert said[0].startswith('kveil: note: "height" is 1,000 times as wide as "age"')
+        assert ".py" not in said[0]
+        assert said[1] == ""
+
     def test_a_stream_may_go_on(self, kveil, csv, tmp_path):
         state = tmp_path / "s.state"
         kveil("stream", "add", state, csv, *self.BEGIN)

@@ -7,6 +7,9 @@ import os
 import signal
 import sys
 import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -45,7 +48,7 @@ def main() -> None:
     ended = _Ended()
     state.reset()
     try:
-        with ended, logging_to_stderr():
+        with ended, logging_to_stderr(), _warnings_as_notes():
             sys.exit(app(standalone_mode=not _wants_json()))  # with --json errors of usage come here, too
     except KveilError as error:
         codes = ((BudgetError, BUDGET_REFUSED), (NotVerified, NOT_VERIFIED), (KveilError, BAD_INPUT))
@@ -78,11 +81,32 @@ def _wants_json() -> bool:
 
 
 def _refuse(error: KveilError, kind: str, code: int) -> NoReturn:
+    message, *notes = map(_in_shell_words, (str(error), *getattr(error, "__notes__", ())))
+    _end(kind, message, notes, code)
+
+
+def _in_shell_words(text: str) -> str:
     from kveil.cli.wording import in_shell_words
 
-    options = () if state.context is None else state.context.command.params
-    message, *notes = (in_shell_words(text, options) for text in (str(error), *getattr(error, "__notes__", ())))
-    _end(kind, message, notes, code)
+    return in_shell_words(text, () if state.context is None else state.context.command.params)
+
+
+@contextmanager
+def _warnings_as_notes() -> Iterator[None]:
+    """Warnings of kveil as one paragraph, without a line of source; others as they are."""
+    usual = warnings.showwarning
+
+    def told(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
+        if category.__module__ != "kveil.errors":
+            usual(message, category, *where, **more)
+        elif not state.quiet:
+            _say(f"note: {_in_shell_words(str(message))}")
+
+    warnings.showwarning = told
+    try:
+        yield
+    finally:
+        warnings.showwarning = usual
 
 
 def _end(kind: str, message: str, notes: Any, code: int) -> NoReturn:

@@ -23,7 +23,10 @@ CALLS = {  # functions of the library that are commands
     "release.plot": "`kveil plot --graph EDGES --xy COORDINATES`",
 }
 FLAGS = {"overwrite": "force"}
-ASIDES = (" A list of tuples is one pair per column, a tuple of lists is (lows, highs).",)  # of types, which a shell has not
+ASIDES = (  # of types and objects, which a shell has not
+    " A list of tuples is one pair per column, a tuple of lists is (lows, highs).",
+    ", or the rows",
+)
 VERBS = r"(?:must|is|takes|belongs?|names?|has|needs|gives?|repeats|bounds|adds|cannot|and|does|of)\b"
 
 
