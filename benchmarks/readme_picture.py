@@ -109,7 +109,7 @@ class Shape(NamedTuple):
 
 
 WIDE = Shape("", 2, 3, 3, 9.6, 6.9, 170, 12, 9.5, False, 0.16)  # shown at about 830 pixels
-TALL = Shape("tall-", 3, 2, 5, 4.7, 7.9, 170, 10.5, 8.5, True, 0.09)  # shown at about 360 pixels
+TALL = Shape("tall-", 3, 2, 5, 4.7, 8.3, 170, 10.5, 8.5, True, 0.09)  # shown at about 360 pixels
 NAMES = {"kveil": "kveil", "kveil lloyd": "DP-Lloyd", "diffprivlib KMeans": "diffprivlib"}
 PANELS = [("kveil", 1.0), ("kveil", 0.1), ("kveil lloyd", 0.1), ("diffprivlib KMeans", 0.1)]
 

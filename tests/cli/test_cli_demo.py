@@ -57,6 +57,9 @@ def test_the_demo_tells_the_whole_story_and_where_everything_is(kveil, here, mon
     assert {"riders.csv", "bounds.json", "ledger.db", "release", "centers.svg", "report.html"} <= made
     page = (here / "kveil-demo" / "report.html").read_text(encoding="utf-8")
     assert "73.2 %" in page
+    assert "8 centres of riders of a made-up city" in page
+    assert "where to place bus stops" in page
+    assert "not signed" in page
     assert ": the same release. It protects one record" in page
     cost = outcome.out.partition("What privacy cost")[2].partition("5. ")[0]
     assert 0.99 < float(cost.partition("nearest centre is ")[2].partition(" times")[0]) < 1.1

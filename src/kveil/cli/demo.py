@@ -18,6 +18,7 @@ from kveil.cli.saving import summary
 from kveil.errors import InvalidValue, MissingExtra
 
 K, EPSILON, BUDGET = 8, 1.0, 2.0
+PURPOSE, DATA_NAME = "where to place bus stops", "riders of a made-up city"
 ABOUT = 30_000  # riders, as the city says of itself; a plan takes a public figure
 
 
@@ -29,6 +30,8 @@ def demo(
     """Where do riders of a made-up city start? Plan, fit, say what it cost and what was promised, and write a report."""
     from kveil import Ledger, PrivateKMeans, plan
     from kveil.release.picture import text_picture
+    from kveil.release.report import report
+    from kveil.release.verify import signer
 
     def say(text: str) -> None:
         if not as_json:
@@ -41,7 +44,8 @@ def demo(
     _write(table, rows)
     say(f"1. A made-up city: {table}, one row per rider, where their trip starts. None of them is real.")
     ledger = Ledger.create(place / "ledger.db", "city", BUDGET, relation="add-remove")
-    model = PrivateKMeans(K, epsilon=EPSILON, bounds=city.BOUNDS, ledger=ledger, random_state=0)
+    stating = ledger.stating(purpose=PURPOSE, data_name=DATA_NAME)
+    model = PrivateKMeans(K, epsilon=EPSILON, bounds=city.BOUNDS, ledger=stating, random_state=0)
     say(f"   The budget for all releases about them: epsilon {BUDGET:g}.\n")
     say(f"2. Before a row is read: is epsilon {EPSILON:g} enough for about {ABOUT} riders and {K} centres?")
     say(f"{_indented(_plan_words(plan(model, ABOUT, 2)))}\n")
@@ -50,7 +54,7 @@ def demo(
     release = model.release_
     release.save(place / "release")
     left_out = _drawn(release, place / "centers.svg")
-    release.report(place / "report.html", ledger=ledger)
+    report(release, place / "report.html", ledger=ledger, signature=signer(place / "release"))
     if as_json:
         typer.echo(json.dumps({**summary(model, place / "release"), "report": str(place / "report.html")}))
         return

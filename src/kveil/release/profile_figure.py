@@ -72,7 +72,9 @@ def draw(release: Release, view: Scene, look: Look, *, is_adaptive: bool) -> She
     wide = WIDE if has_numbers else max(NARROW, min(WIDE, 7.0 / len(across)))
     high = HIGH if has_numbers else max(LOW, min(HIGH, 12.0 / len(down)))
     margin = 0.6 + 0.075 * max(map(len, down))
-    sheet = new_sheet(look, max(6.4, margin + wide * len(across) + 0.3), 1.9 + high * len(down), is_adaptive=is_adaptive)
+    width = max(6.4, margin + wide * len(across) + 0.3)
+    wide = max(wide, (width - margin - 0.3) / len(across))  # few columns share the page
+    sheet = new_sheet(look, width, 1.9 + high * len(down), is_adaptive=is_adaptive)
     axes = sheet.subplots()
     dress(axes, look)
     ends = (-ENDS, ENDS)
