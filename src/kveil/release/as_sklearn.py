@@ -22,7 +22,10 @@ def to_sklearn(release: Release, clip: bool) -> Any:
     is_plain = scaling_of(release.parameters) is None and not isinstance(domain, UnitBall)
     if not clip:
         if not is_plain:
-            raise InvalidValue("this release measures distance in its own way, which KMeans alone does not. Pass clip=True.")
+            raise InvalidValue(
+                "this release scales columns, or rows, before it measures distances, and KMeans alone does not. Pass clip=True: "
+                "to_sklearn(clip=True) is a Pipeline that does."
+            )
         return _kmeans(release.centers, release.features)
     from sklearn.pipeline import Pipeline
 
