@@ -226,3 +226,9 @@ def test_read_looks_at_no_rows(tmp_path):
     read(np.ones((4, 2)).view(Guarded))
     source = read(np.ones((4, 2)))
     assert "_parts" not in vars(source)
+
+
+def test_a_stream_of_arrow_is_refused_with_what_makes_a_table_of_it():
+    """`connection.sql(...).arrow()` of DuckDB is one, and a fit reads its rows several times."""
+    stream = pa.table({"x": [float(SECRET)]}).to_reader()
+    assert str(refusal(read, stream)).endswith("It has .read_all(): pass what that returns.")

@@ -37,7 +37,15 @@ def cells_to_run(book: dict[str, Any]) -> list[tuple[str, str]]:
     return found
 
 
+HERE = {  # where the notebook lies, and runs, is another place than that of the page
+    "The same steps are a notebook, `examples/tutorial.ipynb`. Run the code from the root of the repository.":
+    "The same steps are a page, [docs/tutorial.md](../docs/tutorial.md). The code runs in the folder of this notebook.",
+}  # fmt: skip
+
+
 def _prose(text: str) -> dict[str, Any]:
+    for page, here in HERE.items():
+        text = text.replace(page, here)
     text = re.sub(r"<!--.*?-->\n?|\nNext: \[[^\n]*", "", text).strip()
     text = re.sub(r"\]\((?!https?:|#|\.\./)([\w-]+\.md)", r"](../docs/\1", text)
     text = re.sub(r"!\[([^\]]*)\]\(images/", r"![\1](../docs/images/", text)

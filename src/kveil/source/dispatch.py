@@ -135,6 +135,9 @@ def read(
     return LocalSource(plan.wrap(reader), options, plan.blocks)
 
 
+AS_TABLE = ("to_arrow_table", "read_all")  # of relations of DuckDB; of streams of Arrow, which can be read once
+
+
 def _open(data: Any, options: Options) -> OfColumns:
     if is_place(data):
         return _open_files(places(data), options)
@@ -146,9 +149,10 @@ def _open(data: Any, options: Options) -> OfColumns:
         return open_frame(data, options)
     if isinstance(data, list | tuple) or hasattr(data, "__array__"):
         return open_array(data, options)
+    hint = next((f" It has .{call}(): pass what that returns." for call in AS_TABLE if hasattr(data, call)), "")
     raise InvalidType(
         f"cannot read rows from an object of type {type(data).__name__}. Pass an array, a sparse matrix, a data frame, a Dask "
-        "collection, or the path of a .csv, .tsv, .parquet, .feather, .npy or .npz file."
+        f"collection, or the path of a .csv, .tsv, .parquet, .feather, .npy or .npz file.{hint}"
     )
 
 
