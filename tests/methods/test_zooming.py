@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 
 from kveil import PrivateKMeans
+from kveil.methods.tree.counting import _inside
+from kveil.methods.tree.loose import _densest
+from kveil.methods.tree.zooming import Zoomed
+from kveil.partition.tiling import Tiling
 from kveil.solve.evidence import by_chance, sure_sum
 from kveil.testing import scripted
 
@@ -48,6 +52,43 @@ def test_looks_come_out_of_the_share_of_the_grid():
     assert len(looks(fitted(three(), 1000))) == 4  # three looks and the grid
     assert len(looks(fitted(np.random.default_rng(0).uniform(-1, 1, (6000, 2)), 1))) == 2  # even rows: one look decides
     assert looks(fitted(three(50), 1000)) == pytest.approx([0.9])  # a look at 50 rows would show noise alone
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_few_rows_in_loose_bounds_are_found_block_by_block(d):
+    """A grid over bounds 100 times too wide has all of them in a few cells: some hundred times the cost."""
+    rng = np.random.default_rng(4)
+    rows = rng.uniform(-0.5, 0.5, (3, d))[rng.integers(0, 3, 450)] + 0.03 * rng.standard_normal((450, d))
+    even = -fitted(rows, 1, epsilon=np.inf).score(rows)
+    costs = [-fitted(rows, 100, seed=seed).score(rows) / even for seed in range(20)]
+    assert np.median(costs) < 60  # one grid alone: 6000 and more
+    assert len(looks(fitted(rows, 100))) == 4
+
+
+def test_a_look_for_few_rows_has_what_makes_a_block_clear_and_decides_alone_where_rows_lie_everywhere():
+    spread = np.random.default_rng(0).uniform(-1, 1, (400, 2))
+    first, grid = looks(fitted(spread, 1))
+    assert 0.04 < first < 0.14
+    assert first + grid == pytest.approx(0.9)
+    assert looks(fitted(spread[:150], 1)) == pytest.approx([0.9])  # too dear
+
+
+def test_the_densest_block_is_found_by_hand():
+    """Sixteen cells of a square; three rows lie in its middle, in three cells, and two together in a corner."""
+    tiling = Tiling.whole(np.array([8, 8])).divided(np.array([4]))
+    rows = np.array([[-1, -1], [1, 1], [1, -1], [7, 7], [7, 7]])
+    is_in, held = _densest(tiling, np.bincount(tiling.find(rows), minlength=16).astype(float), np.ones(16, dtype=bool))
+    assert held == 3
+    assert sorted(tiling.boxes(is_in)[0].tolist()) == [[-2, -2], [-2, 2], [2, -2], [2, 2]]
+
+
+@pytest.mark.parametrize("is_rough", [False, True])
+def test_cells_count_alike_where_many_rows_lie_outside_a_rough_region(is_rough):
+    tiling, region = Tiling.whole(np.array([8, 8])).divided(np.array([2])), np.array([True, False, False, False])
+    plan = Zoomed(tiling, region, np.zeros(4, dtype=np.int64), 0.1, is_rough)
+    everywhere = _inside(plan, np.array([90.0, 40.0, 0.0, 0.0]), 1.0, is_pure=True)
+    assert everywhere.tolist() == ([True] * 4 if is_rough else [True, False, False, False])
+    assert _inside(plan, np.array([90.0, 20.0, 0.0, 0.0]), 1.0, is_pure=True).tolist() == [True, False, False, False]
 
 
 def test_a_small_cluster_far_from_the_others_keeps_a_centre():

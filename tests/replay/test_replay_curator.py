@@ -131,6 +131,7 @@ KMEANS = {
     "tree, loud noise": means("tree", epsilon=1.0),
     "tree, stairs": means("tree", epsilon=4.0, tables=stairs),
     "tree, zooming, stairs": means("tree", tables=partial(stairs, steps=(1, 5, 8))),  # a look with a row more keeps a cell more
+    "tree, few rows in loose bounds": means("tree", epsilon=10.0, tables=stairs, bounds=(-20.0, 20.0)),  # looks block by block
     "tree, replace-one": means("tree", **REPLACE),
     "tree, people": means("tree", **of_people(3)),
     "tree, ball": means("tree", 3, radius=1.0),

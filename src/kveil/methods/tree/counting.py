@@ -20,6 +20,7 @@ OUTSIDE = 3.0  # of outside cells, noise passes with probability exp(-3) in all:
 FAR_OUTSIDE = 5.0  # the same where nothing tells that there are rows outside at all
 LIKELY = 3.0  # deviations of a count outside: with fewer it has no weight, even if the cells around it show rows
 NEIGHBOURS = 8  # of a cell, about
+MANY, SURELY = 0.25, 5.0  # of all rows outside a region that is rough, and deviations of their sum: rows lie everywhere
 WITHIN = 1.6  # inside: 0.2 blocks of empty cells pass
 
 
@@ -49,7 +50,10 @@ def histogram(ground: Ground, frame: Frame, half: Floats, bits: int, share: floa
 def _inside(plan: Zoomed, counts: Floats, deviation: float, *, is_pure: bool) -> Bools:
     """Which cells lie in a part of the region whose sum, of this release, shows rows: a look may have kept an empty one."""
     owner = np.repeat(np.arange(len(plan.bits)), 1 << plan.bits)
-    if plan.region.all():
+    outside = ~plan.region[owner]
+    n_outside = float(counts[outside].sum())
+    is_everywhere = n_outside > max(MANY * counts.sum(), SURELY * deviation * outside.sum() ** 0.5)
+    if not outside.any() or (plan.is_rough and is_everywhere):
         return np.ones(len(counts), dtype=bool)
     least = sure_sum(1 << plan.bits, np.log(plan.region.sum()) + FAR_OUTSIDE, is_pure=is_pure) * deviation
     return np.asarray((plan.region & (np.bincount(owner, counts) >= least))[owner])

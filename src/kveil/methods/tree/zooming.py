@@ -1,7 +1,8 @@
 """Few columns: cheap looks that find where rows are, so that the grid is fine there and coarse elsewhere.
 
 With wide bounds, or rows in few places, cells of one size are wasted on empty ground. A look counts all cells of a coarse
-partition. If few of them hold most rows, the next look divides these. Every decision follows from noisy counts.
+partition. If few of them hold most rows, the next look divides these. Few rows are looked for block by block (`loose.py`).
+Every decision follows from noisy counts.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from kveil.arrays import Bools, Floats, Integers
 from kveil.desk.base import Curator
 from kveil.methods.ground import Ground
+from kveil.methods.tree.loose import DEAREST, crowded_block
 from kveil.partition.midpoints import DEEPEST
 from kveil.partition.tiling import Tiling, in_chunks
 from kveil.questions.frame import Frame
@@ -21,6 +23,7 @@ from kveil.solve.evidence import by_chance, least_deviations
 
 OF_LOOKS = (0.04, 0.05, 0.05)  # of the budget. The first decides; the others come only where rows are in few cells
 CLEAR = 16.0  # deviations of one count that the number of rows must reach, or a look could show noise alone
+CLEAR_BLOCK = 8.0  # deviations of a block's count: few rows are looked for with more budget, or not at all
 LEAST_CELLS, MOST_CELLS = (64, 16, 16), 4096  # of a look
 FEW_CELLS = 0.25  # of those counted: more may not be kept
 MOST_ROWS, DOUBT = 0.85, 3.0  # of all rows: what kept cells must hold, less so many deviations of their sum
@@ -34,12 +37,14 @@ class Zoomed(NamedTuple):
 
     tiling: a partition of the box.  region: which of its cells hold most rows, all of one size; the whole box if nothing tells.
     bits: how often each cell is halved for the grid.  spent: the share of the budget that the looks took.
+    is_rough: whether the region follows from so few rows that many may lie outside.
     """
 
     tiling: Tiling
     region: Bools
     bits: Integers
     spent: float
+    is_rough: bool
 
 
 def zoomed(ground: Ground, frame: Frame, half: Floats, bits: int, n: float) -> Zoomed:
@@ -47,19 +52,12 @@ def zoomed(ground: Ground, frame: Frame, half: Floats, bits: int, n: float) -> Z
     coarse as a grid of 2**bits cells over the whole box, and finer beside the region. Public, charged."""
     size = np.maximum(np.ceil(half), 1).astype(np.int64)
     deepest = min(DEEPEST, int(np.floor(np.log2(2.0 * size)).sum()))  # cells one step wide
-    tiling, region, spent, held = Tiling.whole(size), np.ones(1, dtype=bool), 0.0, np.full(1, n)
-    for share, least_cells in zip(OF_LOOKS, LEAST_CELLS, strict=True):
-        deviation = ground.desk.deviation(share)
-        cells = float(np.clip(2 * n / max(deviation, 1e-9), least_cells, MOST_CELLS))
-        halvings = min(max(1, round(np.log2(cells / region.sum()))), deepest - tiling.depth)
-        if n < CLEAR * deviation or halvings < 1:
-            break
-        tried, is_new = tiling.divided(np.where(region, halvings, 0)), np.repeat(region, np.where(region, 1 << halvings, 1))
-        kept = _kept(ground.desk, TileCounts(frame, tried), is_new, share, n)
-        spent += share
-        if kept is None:
-            break
-        tiling, region, held = tried, kept > 0, kept
+    is_rough = n < CLEAR * ground.desk.deviation(OF_LOOKS[0])
+    if is_rough:
+        tiling, region, spent = _by_block(ground.desk, frame, size, n, deepest)
+        held = np.where(region, n / region.sum(), 0.0)  # what each holds is not clear
+    else:
+        tiling, region, spent, held = _by_cells(ground.desk, frame, size, n, deepest)
     own = np.zeros(len(region), dtype=np.int64)
     own[region] = np.maximum(0, np.rint(bits - np.log2(region.sum()) + BY_ROWS * np.log2(held[region] / held[region].mean())))
     beside = _beside(tiling, region, own)
@@ -67,7 +65,35 @@ def zoomed(ground: Ground, frame: Frame, half: Floats, bits: int, n: float) -> Z
     region, beside, own = region[which], beside[which], own[which]
     finer = np.minimum(tiling.levels[region][0] - tiling.levels + beside, FINER)
     halved = np.where(region, own, np.maximum(np.where(beside >= 0, finer, 0), bits - tiling.levels))
-    return Zoomed(tiling, region, np.clip(halved, 0, deepest - tiling.levels), spent)
+    return Zoomed(tiling, region, np.clip(halved, 0, deepest - tiling.levels), spent, is_rough)
+
+
+def _by_cells(desk: Curator, frame: Frame, size: Integers, n: float, deepest: int) -> tuple[Tiling, Bools, float, Floats]:
+    """The cells that stand out in up to three looks, if they are few and hold most rows; what the looks took, and their rows."""
+    tiling, region, spent, held = Tiling.whole(size), np.ones(1, dtype=bool), 0.0, np.full(1, n)
+    for share, least_cells in zip(OF_LOOKS, LEAST_CELLS, strict=True):
+        deviation = desk.deviation(share)
+        cells = float(np.clip(2 * n / max(deviation, 1e-9), least_cells, MOST_CELLS))
+        halvings = min(max(1, round(np.log2(cells / region.sum()))), deepest - tiling.depth)
+        if n < CLEAR * deviation or halvings < 1:
+            break
+        tried, is_new = tiling.divided(np.where(region, halvings, 0)), np.repeat(region, np.where(region, 1 << halvings, 1))
+        kept = _kept(desk, TileCounts(frame, tried), is_new, share, n)
+        spent += share
+        if kept is None:
+            break
+        tiling, region, held = tried, kept > 0, kept
+    return tiling, region, spent, held
+
+
+def _by_block(desk: Curator, frame: Frame, size: Integers, n: float, deepest: int) -> tuple[Tiling, Bools, float]:
+    """The block of cells that holds most of few rows, and what the looks took: each has as much budget as makes a block clear,
+    whose noise is that of two cells along every axis."""
+    lack = CLEAR_BLOCK * 2 ** (len(size) / 2) * desk.deviation(OF_LOOKS[0]) / n
+    share = OF_LOOKS[0] * (lack if desk.kind == "pure" else lack**2)
+    if share > DEAREST:
+        return Tiling.whole(size), np.ones(1, dtype=bool), 0.0
+    return crowded_block(desk, frame, size, share, n, deepest)
 
 
 def _joined(tiling: Tiling, kept: Bools, bits: int, outside: float) -> tuple[Tiling, Integers]:
