@@ -30,6 +30,8 @@ from kveil.tuning import Tree as TreeTuning
 
 OF_PCA = 0.15  # of the budget, for the moments that principal axes come from
 LONG_NOISE = {False: 0.3, True: 0.5}  # in the mean of a recovered cluster, of the radius; if two steps follow, or more
+TWO_STAGES, THREE_STAGES = [11, 5], [6, 5, 5]  # halvings of a tree in a projection, with Gaussian noise
+LEAST_ROWS = 0.8  # deviations of a count, of rows in an average cell of the first of two stages
 MOST_CENTERS = 1e15  # if there is no noise
 MOST_LEAVES = 512  # more are joined: looking for the nearest one takes too long, and their means would drown in noise
 
@@ -212,4 +214,10 @@ class Stages:
             return [grid_bits(n * e, self.d, self.k, is_noisy=self.desk.kind != "none")]
         if self.is_pure:  # cells of a few deviations each, and one more stage below those that stand out
             return [int(np.clip(np.floor(np.log2(n * e / 2 / 8)), 4, 16)), 5]
-        return [6, 5, 5] if self.is_projected else [6, 6, 6]
+        return self._projected_bits(n) if self.is_projected else [6, 6, 6]
+
+    def _projected_bits(self, n: float) -> list[int]:
+        """Where rows are many beside the noise, a first stage of few cells would keep nearly all of them and tell nothing: its budget
+        is worth more in the finer cells. Else coarse cells stand out where fine ones do not."""
+        deviation = self.desk.deviation(self._of_stages() / len(TWO_STAGES))
+        return TWO_STAGES if n >= LEAST_ROWS * deviation * 2 ** TWO_STAGES[0] else THREE_STAGES
