@@ -57,3 +57,11 @@ def test_only_a_pure_tree_in_a_projection_saves_one(delta, d, n_stages):
     with scripted(1):
         draws = model.fit(rows).guarantee_.draws
     assert sum(draw.times for draw in draws if draw.label == "cells of the tree") == n_stages
+
+
+@pytest.mark.parametrize(("n", "stages"), [(4000, 3), (200_000, 2)])
+def test_a_tree_in_a_projection_has_two_stages_where_rows_are_many(n, stages):
+    rows = np.random.default_rng(0).random((n, 18))
+    model = PrivateKMeans(3, epsilon=1.0, delta=1e-6, bounds=(0, 1), random_state=0).fit(rows)
+    assert sum(draw.times for draw in model.guarantee_.draws if draw.label == "cells of the tree") <= stages
+    assert model.guarantee_.epsilon <= 1

@@ -122,3 +122,11 @@ def test_joined_leaves_hold_all_cells_that_they_stand_for():
     assert (away <= found.halves[owner][:, None] + 1e-9).all()
     assert (np.linalg.norm(away, axis=2) <= found.reaches[owner][:, None] + 1e-9).all()
     assert joined(leaves, 60, rng) is leaves
+
+
+def test_a_step_in_some_columns_leaves_the_others_as_they_are():
+    frame = Frame(None, np.zeros(4, dtype=np.int64), 1000, columns=np.array([1, 3]))
+    placed = Placed(np.array([[5.0, 0, 7, 0]]), np.ones(1), np.ones(1))
+    after, how = step(Told([100], [[1000, 500]], 0.0), frame, placed, 50.0, 1, 1)
+    assert after.centers[0] == pytest.approx([5, 10, 7, 5])
+    assert how.moves[0] == pytest.approx([0, 10, 0, 5])

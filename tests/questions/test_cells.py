@@ -1,6 +1,7 @@
 """Statistics of cells: what they are by hand, and that neither blocks nor order matter."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -47,6 +48,8 @@ def questions(rng, d):
     zeros = np.zeros((k, d), dtype=np.int64)
     yield Residuals(seen, places, "projected", "centred", zeros, radii)
     yield Residuals(seen, centers, "measured", "measured", centers.codes.astype(np.int64), radii)
+    some = replace(seen, columns=np.flatnonzero(rng.random(d) < 0.5))
+    yield Residuals(some, centers, "measured", "measured", centers.codes.astype(np.int64), radii)
 
 
 @settings(max_examples=20, deadline=None)
@@ -120,3 +123,15 @@ def test_scaled_residuals_are_those_of_whole_numbers(row, radius, off):
     square = sum(x * x for x in row)
     divisor = radius if square <= radius * radius else int(math.sqrt(square)) + 2
     assert sums[0].tolist() == [(1 if x >= 0 else -1) * (abs(x) * TOP // divisor) for x in row]
+
+
+@pytest.mark.parametrize(("by", "of"), [("measured", "measured"), ("projected", "centred"), ("projected", "projected")])
+def test_sums_in_some_columns_are_those_columns_of_all_sums(by, of):
+    rng = np.random.default_rng(4)
+    seen, rows = a_frame(rng, 5, 2), rng.integers(-TOP_CODE, TOP_CODE, (60, 5)).astype(np.int32)
+    near = Centers(rng.integers(-TOP_CODE, TOP_CODE, (3, 2 if by == "projected" else 5)).astype(np.float64), None)
+    bases, some = np.zeros((3, 2 if of == "projected" else 5), dtype=np.int64), np.array([1, 2, 4])
+    asked = [Residuals(frame, near, by, of, bases, np.full(3, 2**18)) for frame in (seen, replace(seen, columns=some))]
+    (counts, sums), (same, fewer) = (question.raw(rows) for question in asked)
+    assert np.array_equal(counts, same)
+    assert np.array_equal(fewer, sums if of == "projected" else sums[:, some])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kveil.arrays import Floats
+from kveil.arrays import Floats, Integers
 from kveil.desk.base import Curator
 from kveil.methods.base import Found
 from kveil.methods.task import Task
@@ -18,15 +18,28 @@ from kveil.space.unit_ball import is_cosine
 
 
 class Ground:
-    """What a fit knows before and besides its answers, and the desk that gives them. All of it is public."""
+    """What a fit knows before and besides its answers, and the desk that gives them. All of it is public.
 
-    def __init__(self, task: Task, desk: Curator) -> None:
+    columns: public or released; sums of rows are asked for in these alone. None: in all.
+    """
+
+    def __init__(self, task: Task, desk: Curator, columns: Integers | None = None) -> None:
         self.task, self.desk = task, desk
         domain = task.domain
         self.k, self.d = task.n_clusters, domain.n_columns
-        self.whole = replace(Frame.of(domain, task.scaling), nonzeros=getattr(task.tuning, "nonzeros", None))
+        nonzeros = getattr(task.tuning, "nonzeros", None)
+        self.whole = replace(Frame.of(domain, task.scaling), nonzeros=nonzeros, columns=columns)
         self.reach = self.whole.radius
         self.half = np.rint(domain.top * (np.ones(self.d) if self.whole.ratio is None else self.whole.ratio))
+
+    @property
+    def width(self) -> int:
+        """In how many columns sums of rows have noise."""
+        return self.d if self.whole.columns is None else len(self.whole.columns)
+
+    def narrowed(self, columns: Integers) -> Ground:
+        """The same ground, with sums of rows in these columns alone."""
+        return Ground(self.task, self.desk, columns)
 
     @property
     def length(self) -> float:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kveil.arrays import Bools, Floats
+from kveil.arrays import Bools, Floats, Integers
 from kveil.desk.base import Desk
 from kveil.methods.base import Found
 from kveil.methods.ground import Ground
@@ -82,7 +82,17 @@ def asked_means(
 ) -> Means:
     """Noisy counts and shrunken mean residuals of cells; see `means`. Public, charged."""
     counts, sums = desk.ask(question, of_counts, of_sums)
-    return means(counts, sums, question.radii, by_column=by_column, kept=kept)
+    found = means(counts, sums, question.radii, by_column=by_column, kept=kept)
+    return found._replace(moves=widened(found.moves, question.columns, np.zeros(question.bases.shape)))
+
+
+def widened(narrow: Floats, columns: Integers | None, otherwise: Floats) -> Floats:
+    """What was found in some columns, with what holds otherwise in the others."""
+    if columns is None:
+        return narrow
+    wide = otherwise.copy()
+    wide[:, columns] = narrow
+    return wide
 
 
 def means(
@@ -130,10 +140,11 @@ def step(
     away = np.zeros_like(before) if known is None else known - before
     by_column = before.shape[1] > SEVERAL
     kept = kept if by_column else 1.0
+    near = away if frame.columns is None else away[:, frame.columns]
     found = means(
-        counts, sums, clipped_to, least=least, squared_errors=squared_errors, known=away, by_column=by_column, kept=kept
+        counts, sums, clipped_to, least=least, squared_errors=squared_errors, known=near, by_column=by_column, kept=kept
     )
-    moves = np.where(found.is_weak[:, None], away, found.moves)
+    moves = np.where(found.is_weak[:, None], away, widened(found.moves, frame.columns, away))
     best = within(before + moves, float(frame.radius))
     if not is_plain:
         squares = (moves**2).sum(axis=1)
@@ -151,7 +162,7 @@ def affordable_steps(ground: Ground, n: float, k: int, fewest: int) -> int:
     desk, earlier = ground.desk, (1 - 1 / fewest) * ground.desk.left
     if not earlier:
         return fewest
-    noises = {t: np.sqrt(desk.spread(ground.d, 1.0, 0.9 * earlier / (t - 1))) for t in range(fewest + 1, MOST_STEPS + 1)}
+    noises = {t: np.sqrt(desk.spread(ground.width, 1.0, 0.9 * earlier / (t - 1))) for t in range(fewest + 1, MOST_STEPS + 1)}
     return max((t for t, noise in noises.items() if noise * k <= STEADY * n), default=fewest)
 
 
@@ -204,7 +215,7 @@ def _radii(
     and bin cost as much as counts by bin, but added up over centres they have more noise, and some rows would be lost in it.
     """
     desk, k, is_pure, before = ground.desk, len(near.codes), ground.desk.kind != "zcdp", float(np.max(before))
-    noise = float(np.sqrt(desk.spread(ground.d, 1.0, of_sums)))
+    noise = float(np.sqrt(desk.spread(ground.width, 1.0, of_sums)))
     enough = STANDS_OUT * desk.deviation(share) * N_LENGTHS**0.5
     if n is None or n < k * enough:
         (shown,) = desk.ask(Lengths.binned(ground.whole, ground.reach, near), share)
@@ -250,8 +261,9 @@ def one_mean(ground: Ground, about: Floats, radius: float, n: float, n_deviation
     counts, sums = desk.ask(Residuals.about(frame, base, np.array([r])), 0.1 * share, 0.9 * share)  # public, charged
     trust = np.array([1 / max(n_deviation, 1e-9) ** 2, 1 / max(counts.noise, 1e-9) ** 2])
     rows = max(1.0, float(trust @ [n, counts.values[0]] / trust.sum()))
-    error = np.sqrt(desk.spread(ground.d, r, 0.9 * share)) / rows
-    move = within(shrunk(sums.values / rows, np.array([error**2])), float(r))
+    error = np.sqrt(desk.spread(ground.width, r, 0.9 * share)) / rows
+    narrow = within(shrunk(sums.values / rows, np.array([error**2])), float(r))
+    move = widened(narrow, frame.columns, np.zeros((1, ground.d)))
     center = within(base.astype(np.float64) + move, ground.reach)
     placed, how = Placed(center, counts.values, np.array([error])), Taken(base.astype(np.float64), counts.noise, move, float(r))
     middle = None if total is None else ground.positions(about)

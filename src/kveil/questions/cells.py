@@ -189,7 +189,8 @@ class Residuals(Question):
 
     Proof: with away = row - base, what is added is away * TOP / divisor, every coordinate rounded towards 0. The divisor is the
     radius if |away| <= radius, else at least |away|. So before rounding the L2 norm is at most TOP, and rounding towards 0 makes
-    no coordinate longer (`_kernels.add_residuals`; sparse rows: `_sparse_kernels.add_scaled`).
+    no coordinate longer (`_kernels.add_residuals`; sparse rows: `_sparse_kernels.add_scaled`). Where the frame names
+    columns, only these are released, and a part of a vector is no longer than the whole.
 
     by: whether rows are assigned as the frame's projection or as measured; of: what is summed.
     by_coordinates: noise on every coordinate, for sparse rows of few entries.
@@ -217,6 +218,11 @@ class Residuals(Question):
         return cls(frame, Centers(codes.astype(np.float64), None), "measured", "measured", codes, radii)
 
     @property
+    def columns(self) -> Integers | None:
+        """In which columns sums are released; None: in all."""
+        return None if self.of == "projected" else self.frame.columns
+
+    @property
     def parts(self) -> tuple[Part, Part]:
         counts, unit = Part(self.labels[0], "counts"), (self.radii / TOP)[:, None] if self.in_steps else 1.0
         if self.by_coordinates:
@@ -236,7 +242,7 @@ class Residuals(Question):
             else:
                 exact = summed.astype(np.float64, copy=False) if self.of == "projected" else summed  # one type less to compile
                 _kernels.add_residuals(exact, owner, bases, self.radii, TOP, raw_counts, raw_sums)
-        return raw_counts, raw_sums
+        return raw_counts, raw_sums if self.columns is None else np.ascontiguousarray(raw_sums[:, self.columns])
 
     def _check(self, rows: Any) -> None:
         """Whether rows are sparse, and how many columns they have, is public."""

@@ -40,6 +40,7 @@ class Frame:
     `axes`, their components along public directions, clipped to `reach`. All lengths are whole steps.
 
     nonzeros: how many entries of a sparse row count, the largest in magnitude, ties to the lowest column; None: all.
+    columns: sums of rows in all columns are asked for in these alone; None: in all.
     """
 
     ratio: Floats | None
@@ -48,6 +49,7 @@ class Frame:
     axes: Integers | None = None
     reach: int = 0
     nonzeros: int | None = None
+    columns: Integers | None = None
 
     def __post_init__(self) -> None:
         if self.radius < 1:

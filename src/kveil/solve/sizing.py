@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
+from kveil.arrays import Floats, Integers
+
+SHORT = 0.1  # squared noise in a mean, of the variance of rows: what is shorter, steps about centres mend
 CELLS_PER_CENTER = 200  # of a grid over few columns; with fewer it is made finer
 FEWEST_BITS, MOST_BITS, FINEST = 4, {1: 16, 2: 16, 3: 17}, 20  # halvings, by columns; the last without noise or for many centres
 
@@ -33,3 +38,22 @@ def wanted_groups(share: float, rows: float, length: float, noise: float, least:
     """Into how many groups, between `least` and `most`, rows may be divided so that noise moves the mean of an average one by at
     most `share` of `length`; all of them without noise."""
     return most if noise == 0 else int(np.clip(np.floor(share * rows * length / noise), least, most))
+
+
+def telling_columns(most: Floats, total: float, noise: Callable[[int], float]) -> Integers:
+    """Columns, ascending, without those that hold less than the noise that each of them adds to all.
+
+    most: bounds on the variances of the columns, of which rows have this `total`. noise(m): squared length of the noise in a mean
+    of m columns, for rows whose squared length is 1. Columns that hold the part v of the variance show v / (1 + noise(m)) of it,
+    and the most is kept; v is what is left when the others hold as much as they can. All columns are kept where noise is short:
+    later steps make it shorter yet, and what a column left out hides is lost for good.
+
+    >>> telling_columns(np.array([0.1, 9.0, 0.2, 9.0]), 10.0, lambda m: 0.1 * m * (m + 1)).tolist()
+    [1, 3]
+    """
+    order = np.argsort(-most, kind="stable")
+    left_out = np.append(np.cumsum(most[order][:0:-1])[::-1], 0.0)
+    noises = np.array([noise(m) for m in range(1, len(order) + 1)])
+    if noises[-1] < SHORT:
+        return np.arange(len(most))
+    return np.sort(order[: 1 + int(np.argmax((total - left_out) / (1 + noises)))])

@@ -128,6 +128,11 @@ class _Fit(Stages):
     short_noise: ClassVar[tuple[float, float]] = (0.35, 0.35)
 
     @property
+    def narrows(self) -> bool:
+        """With pure noise in many columns."""
+        return self.is_pure and self.is_projected and self.ground.task.sample is None
+
+    @property
     def saves_a_stage(self) -> bool:
         """Of a pure tree in a projection: means in all columns need its budget more."""
         return self.is_pure and self.is_projected
@@ -174,7 +179,7 @@ class _Fit(Stages):
         if k_range is None:
             return ()
         best = choice(NOTHING, None, k_range[0]) if synopsis is None else chosen(synopsis, self.ground.widths, k_range)
-        self.ground = Ground(replace(self.ground.task, n_clusters=best.k), self.desk)
+        self.ground = Ground(replace(self.ground.task, n_clusters=best.k), self.desk, self.ground.whole.columns)
         self.k = min(best.k, seen.n_centers)
         return (f"{CHOSE}{best.why}.",)
 
@@ -240,7 +245,7 @@ class _Fit(Stages):
             return self.tuning.steps or fewest_steps(self.d, desk.kind)
 
         def noise(n_draws: int) -> float:
-            return float(np.sqrt(desk.spread(self.d, 1.0, 0.9 * desk.left / n_draws))) * self.k / seen.n
+            return float(np.sqrt(desk.spread(self.ground.width, 1.0, 0.9 * desk.left / n_draws))) * self.k / seen.n
 
         return next((t for t in (2, 1) if noise(t + 1) <= 0.1**0.5), 0)
 

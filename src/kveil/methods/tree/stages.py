@@ -10,6 +10,7 @@ import numpy as np
 
 from kveil.arrays import Floats
 from kveil.desk.base import Held
+from kveil.kernel.grid import Box
 from kveil.methods.ground import Ground
 from kveil.methods.steps import Means, asked_means, balanced_radius, distance, in_units
 from kveil.methods.tree.counting import histogram
@@ -23,13 +24,15 @@ from kveil.solve.histogram import Histogram
 from kveil.solve.placed import Clustering
 from kveil.solve.radius import kept_part
 from kveil.solve.shrink import shrunk, within
-from kveil.solve.sizing import grid_bits, wanted_groups
-from kveil.solve.synopsis import Distances
+from kveil.solve.sizing import grid_bits, telling_columns, wanted_groups
+from kveil.solve.synopsis import Distances, mean_cost
 from kveil.space.euclidean import Centers
 from kveil.tuning import Tree as TreeTuning
 
 OF_PCA = 0.15  # of the budget, for the moments that principal axes come from
 LONG_NOISE = {False: 0.3, True: 0.5}  # in the mean of a recovered cluster, of the radius; if two steps follow, or more
+TWO_STAGES, THREE_STAGES = [11, 5], [6, 5, 5]  # halvings of a tree in a projection, with Gaussian noise
+LEAST_ROWS = 0.8  # deviations of a count, of rows in an average cell of the first of two stages
 MOST_CENTERS = 1e15  # if there is no noise
 MOST_LEAVES = 512  # more are joined: looking for the nearest one takes too long, and their means would drown in noise
 
@@ -76,6 +79,11 @@ class Stages:
         self.is_projected = self.p < self.d
 
     @property
+    def narrows(self) -> bool:
+        """Whether sums are asked for in some columns alone, where others hold little."""
+        return False
+
+    @property
     def saves_a_stage(self) -> bool:
         """Whether the tree does without its last stage where rows lie everywhere."""
         return False
@@ -94,13 +102,31 @@ class Stages:
         middle = self._mean(whole, n)
         cap = ground.reach + float(np.linalg.norm(middle))
         radius, total = distance(ground, ground.frame(middle), 0.95 if self.is_projected else 0.99, 0.02, cap)
-        return self.with_left(first._replace(middle=middle, radius=radius, total=total))
+        seen = first._replace(middle=middle, radius=radius, total=total)
+        if self.narrows:
+            self.ground = self._narrowed(seen)
+        return self.with_left(seen)
+
+    def _narrowed(self, seen: FirstLook) -> Ground:
+        """Sums of rows are asked for in columns that may tell more than their noise hides: pure noise is longer, in every column,
+        the more of them there are. In a box the variance of a column is at most (mean - low) (high - mean), so where the released
+        mean is at an end, rows are too. That costs nothing; in a ball no column is known to be narrow."""
+        ground, domain = self.ground, self.ground.task.domain
+        cost, share = mean_cost(seen.total), (self.desk.left - 0.25) / 2
+        if not isinstance(domain, Box) or cost is None or share <= 0:
+            return ground
+        away = np.clip(ground.positions(seen.middle) - domain.center, -domain.half, domain.half)
+        most = (domain.half**2 - away**2) / ground.unit**2
+        columns = telling_columns(
+            most, cost.value / ground.length**2, lambda m: self.desk.spread(m, 1.0, share) * (self.k / seen.n) ** 2
+        )
+        return ground if len(columns) == self.d else ground.narrowed(columns)
 
     def with_left(self, seen: FirstLook) -> FirstLook:
         """The same look, with as many centres as what is left of the budget tells apart."""
         if seen.total is None:  # it ended early, by the whole budget
             return seen
-        noise = np.sqrt(self.desk.spread(self.d, seen.radius, 0.95 * (self.desk.left - 0.25)))
+        noise = np.sqrt(self.desk.spread(self.ground.width, seen.radius, 0.95 * (self.desk.left - 0.25)))
         most = MOST_CENTERS if noise == 0 else seen.n * seen.radius / noise
         return seen._replace(n_centers=self._told_apart(seen.n, seen.radius, noise), most=most)
 
@@ -145,7 +171,7 @@ class Stages:
         radius, kept = frame.radius, 1.0
         if n_steps is not None and seen.total is not None:
             bins = in_units(seen.total, 1 / self.ground.length)
-            noise = float(np.sqrt(self.desk.spread(self.d, 1.0, 0.95 * share)))
+            noise = float(np.sqrt(self.desk.spread(self.ground.width, 1.0, 0.95 * share)))
             radius = int(np.ceil(balanced_radius(bins, noise, self.k, radius, radius)))
             kept = kept_part(bins, radius)
         bases, radii = np.zeros((cells, self.d), dtype=np.int64), np.full(cells, radius, dtype=np.int64)
@@ -160,7 +186,7 @@ class Stages:
     def n_groups(self, leaves: Leaves, seen: FirstLook, share: float, n_steps: int) -> int:
         """How many clusters of a projection have means that are told apart with this share of the budget; k at least. More where
         several steps mend what noise does to them: a cluster that is lost stays lost."""
-        noise = float(np.sqrt(self.desk.spread(self.d, seen.radius, 0.95 * share)))
+        noise = float(np.sqrt(self.desk.spread(self.ground.width, seen.radius, 0.95 * share)))
         length = LONG_NOISE[n_steps >= 2]
         most = max(self.k, min(4 * self.k, 3 * len(leaves.points) // 4))
         return wanted_groups(length, seen.n, seen.radius, noise, self.k, most)
@@ -212,4 +238,10 @@ class Stages:
             return [grid_bits(n * e, self.d, self.k, is_noisy=self.desk.kind != "none")]
         if self.is_pure:  # cells of a few deviations each, and one more stage below those that stand out
             return [int(np.clip(np.floor(np.log2(n * e / 2 / 8)), 4, 16)), 5]
-        return [6, 5, 5] if self.is_projected else [6, 6, 6]
+        return self._projected_bits(n) if self.is_projected else [6, 6, 6]
+
+    def _projected_bits(self, n: float) -> list[int]:
+        """Where rows are many beside the noise, a first stage of few cells would keep nearly all of them and tell nothing: its
+        budget is worth more in the finer cells. Else coarse cells stand out where fine ones do not."""
+        deviation = self.desk.deviation(self._of_stages() / len(TWO_STAGES))
+        return TWO_STAGES if n >= LEAST_ROWS * deviation * 2 ** TWO_STAGES[0] else THREE_STAGES
