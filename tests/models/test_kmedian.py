@@ -103,10 +103,11 @@ def test_graphs_and_small_universes_are_searched_with_perturbations():
     shaken, once = (KMedian(12, n_perturbations=1, n_restarts=n, random_state=5).fit(points) for n in (None, 1))
     assert np.array_equal(shaken.center_indices_, once.center_indices_)
     large, everyone = Euclidean(np.zeros((4097, 1))), Demand.of(np.arange(4097))
-    assert default_effort(large, everyone) == (1, 0)
-    assert default_effort(large, Demand.of(np.arange(4095))) == (1, 50)
-    assert default_effort(Graph.from_edges([[i, i + 1] for i in range(4096)]), everyone) == (1, 50)
-    assert default_effort(Graph.from_edges([[i, i + 1] for i in range(9000)]), Demand.of(np.arange(9001))) == (3, 0)
+    assert [default_effort(large, everyone, k) for k in (49, 50)] == [(1, 0), (2, 0)]
+    assert default_effort(large, Demand.of(np.arange(4095)), 50) == (1, 50)
+    assert default_effort(Graph.from_edges([[i, i + 1] for i in range(4096)]), everyone, 8) == (1, 50)
+    assert default_effort(Graph.from_edges([[i, i + 1] for i in range(9000)]), Demand.of(np.arange(9001)), 8) == (3, 0)
+    assert default_effort(Euclidean(np.zeros((9001, 1))), Demand.of(np.arange(9001)), 50) == (1, 0)  # candidates stand in
 
 
 def plain_fasterpam(apart, centers):

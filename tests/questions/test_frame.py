@@ -1,10 +1,12 @@
 """A frame keeps every row inside its ball, also where a square would not fit into 63 bits."""
 
+import math
+
 import numpy as np
 
 from kveil.kernel.grid import Box
 from kveil.partition.projection import AXIS_BITS, random_axes
-from kveil.questions.frame import Frame, whole_steps
+from kveil.questions.frame import Frame, blocks, whole_steps
 
 
 def test_a_row_along_a_stretched_axis_stays_in_the_ball():
@@ -28,3 +30,29 @@ def test_whole_steps_are_inside_the_ball():
     assert steps.dtype == np.int64
     assert steps[0].tolist() == [3, -4]
     assert (np.linalg.norm(steps, axis=1) <= 5).all()
+
+
+def test_rows_are_moved_into_the_ball_as_integers_say():
+    """The largest coordinates that a domain has, about a middle at its rim: products and quotients of floats are exact."""
+    rng = np.random.default_rng(0)
+    for d, bits in ((1, 26), (2, 25), (32, 23), (512, 22)):
+        top = 2 ** (bits - 1) - 1
+        rows = rng.choice([-top, -top + 1, top - 1, top], (40, d))
+        middle = np.zeros(d, dtype=np.int64)
+        middle[0] = -int(d**0.5 * top)
+        for radius in (1, 3, top // 3, top, int(1.9 * d**0.5 * top)):
+            away = [[int(x) - int(m) for x, m in zip(row, middle, strict=True)] for row in rows]
+            assert Frame(None, middle, radius).centred(rows.astype(np.int32)).tolist() == [inside(row, radius) for row in away]
+
+
+def inside(row, radius):
+    square = sum(x * x for x in row)
+    divisor = int(math.sqrt(float(square))) + 2
+    return [(-1 if x < 0 else 1) * (abs(x) * radius // divisor) for x in row] if square > radius * radius else row
+
+
+def test_the_last_block_is_not_a_few_rows():
+    assert [len(block) for block in blocks(np.zeros((2049, 4)))] == [2049]
+    sizes = [len(block) for block in blocks(np.zeros((2621, 100)))]
+    assert sizes == [1310, 1311]
+    assert not list(blocks(np.zeros((0, 4))))

@@ -89,3 +89,29 @@ def test_evenly_stays_inside_the_domain(domain):
     points = evenly(domain, 500, np.random.default_rng(0))
     assert np.allclose(clip(domain, points), points)
     assert np.abs(points.mean(axis=0) - domain.center).max() < domain.half.max() / 4
+
+
+@pytest.mark.parametrize("d", [1, 3, 4, 12, 32])
+@pytest.mark.parametrize("spread", [3, 1000, 2**21], ids=["ties", "near ties", "wide"])
+def test_guesses_in_float32_are_the_exact_labels(d, spread):
+    """Ties and near ties everywhere, about points far from the origin: floats of 24 bits cannot tell them apart, and say so."""
+    rng = np.random.default_rng(d)
+    away = rng.integers(-(2**21), 2**21, d)
+    rows, codes = (away + rng.integers(-spread, spread + 1, (n, d)) for n in (1500, 40))
+    centers = Centers(np.vstack([codes, codes[:3]]).astype(np.float64), None)
+    expected = ((rows[:, None, :] - centers.codes.astype(np.int64)) ** 2).sum(axis=2).argmin(axis=1)
+    for dtype in (np.int32, np.int64, np.float64):
+        assert assign(rows.astype(dtype), centers).tolist() == expected.tolist()
+
+
+def test_float32_alone_would_mistake_labels():
+    """The twin: without asking who is sure, labels of the test above are wrong."""
+    rng = np.random.default_rng(3)
+    away = rng.integers(2**20, 2**21, 3)
+    rows, codes = (away + rng.integers(-1000, 1001, (n, 3)) for n in (1500, 40))
+    centers = Centers(codes.astype(np.float64), None)
+    owner, is_sure = np.empty(1500, dtype=np.int32), np.empty(1500, dtype=np.bool_)
+    euclidean._kernels.guess_closest(rows, *centers.narrow, owner, is_sure)
+    exact = ((rows[:, None, :] - codes) ** 2).sum(axis=2).argmin(axis=1)
+    assert (owner != exact).any()
+    assert np.array_equal(owner[is_sure], exact[is_sure])

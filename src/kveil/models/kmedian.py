@@ -36,8 +36,8 @@ class KMedian(ClusterMixin, BaseEstimator):
         one local optimum, within a percent or two of the best; 500 found the best known on all p-median instances tried.
     n_restarts : int or None
         Searches from fresh seeds, of which the cheapest is kept. Where neither is given: one search with 50 perturbations
-        on a Graph and on any universe of up to 4096 points; three searches without on a Graph too large for a table; and
-        one search elsewhere. Else None is 0 perturbations or 1 search.
+        on a Graph and on any universe of up to 4096 points; three searches without on a Graph too large for a table; two
+        for 50 centres or more where all points are tried; and one search elsewhere. Else None is 0 perturbations or 1 search.
     max_steps : int, default 100
         Most passes over the candidates in one search; it ends before, when no swap with a candidate lowers the cost.
     random_state : int, Generator or None
@@ -96,7 +96,7 @@ class KMedian(ClusterMixin, BaseEstimator):
         check_choice("init", self.init, INITS)
         check_choice("objective", self.objective, OBJECTIVES)
         demand = demanded(space, self.n_clusters, sample_weight, "sample_weight")
-        restarts, shakes = self._effort(default_effort(space, demand))
+        restarts, shakes = self._effort(default_effort(space, demand, self.n_clusters))
         found = solve_kmedian(
             space, demand, int(self.n_clusters), public_generator(self.random_state), objective=self.objective, init=self.init,
             n_restarts=restarts, n_perturbations=shakes, max_rounds=check_count("max_steps", self.max_steps),

@@ -100,23 +100,36 @@ def shrink_row(row: Any, radius: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def centre_rows(rows: Any, middle: Any, radius: int) -> None:
-    """Rows about a middle, in place, their norm at most `radius`. A loop, since arrays as terms take seconds to compile."""
+def centre_rows(rows: Any, middle: Any, radius: int, centred: Any) -> None:
+    """Rows about a middle, their norm at most `radius`, as `shrink_row` makes it.
+
+    By float division, which is exact as in `add_residuals`. A coordinate is below 2**25.5 (1 + 1/sqrt(d)) + 4 (`Frame`), or 2**26
+    in one column, and a radius that is passed below 2**26.5 + 4: so their product is below 2**53. A quotient is at most the
+    radius. Rounding moves it by 2**-27 at most, and it is 1/divisor or more off the next whole number if it is not whole.
+    """
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):
-            rows[i, j] -= middle[j]
-        shrink_row(rows[i], radius)
+            centred[i, j] = rows[i, j] - middle[j]
+        square = squared_norm(centred[i])
+        if square > float(radius) * radius:
+            divisor = float(int(math.sqrt(square)) + 2)
+            for j in range(rows.shape[1]):
+                centred[i, j] = np.trunc(centred[i, j] * radius / divisor)
 
 
 @njit(cache=True, nogil=True)
 def cut_components(products: Any, bits: int, radius: int, rows: Any) -> None:
     """Products, whole numbers in float64, without their last bits, as rows of norm at most `radius`. Coordinates are cut at twice
-    that before they are squared."""
-    most = 2 * radius
+    that before they are squared: in floats, which tell of nearly all rows that they are short, and else in integers."""
+    most, scale, short = 2.0 * radius, 0.5**bits, (1 - 1e-9) * float(radius) * radius
     for i in range(products.shape[0]):
+        square = 0.0
         for j in range(products.shape[1]):
-            rows[i, j] = min(max(int(products[i, j]) >> bits, -most), most)
-        shrink_row(rows[i], radius)
+            part = min(max(np.floor(products[i, j] * scale), -most), most)
+            square += part * part
+            rows[i, j] = int(part)
+        if square > short:
+            shrink_row(rows[i], radius)
 
 
 @njit(cache=True, nogil=True)
@@ -146,17 +159,17 @@ def correct(rows: Any, bases: Any, others: Any, between: Any, owner: Any, square
     """
     tried = 0
     for i in range(rows.shape[0]):
-        best = owner[i]
+        guess = best = owner[i]
         least = squared_distance(rows[i], bases[best])
-        near, reach = others[best], between[best]
         most = 4.0 * least
-        for j in range(near.shape[0]):
-            if reach[j] > most:
+        for j in range(others.shape[1]):  # by both indices: to cut out a row of each takes longer than all the rest
+            if between[guess, j] > most:
                 break
             tried += 1
-            square = squared_distance(rows[i], bases[near[j]])
-            if square < least or (square == least and near[j] < best):
-                best, least = near[j], square
+            other = others[guess, j]
+            square = squared_distance(rows[i], bases[other])
+            if square < least or (square == least and other < best):
+                best, least = other, square
         owner[i], squares[i] = best, least
     return tried
 
@@ -185,14 +198,15 @@ def first_not_below(codes: Any, low: int, high: int, code: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def add_cells(codes: Any, deeper: int, kept: Any, new_bits: int, counts: Any) -> None:
-    """Count rows, of which the cells `deeper` halvings further down are given, in the children of kept cells."""
+def add_cells(codes: Any, deeper: int, places: Any, new_bits: int, counts: Any) -> None:
+    """Count rows, of which the cells `deeper` halvings further down are given, in the children of kept cells; `places` has the
+    place of every cell among those that are kept, or -1."""
+    last = (1 << new_bits) - 1
     for i in range(codes.shape[0]):
-        code = codes[i] >> deeper
-        parent = code >> new_bits
-        found = first_not_below(kept, 0, kept.shape[0], parent)
-        if found < kept.shape[0] and kept[found] == parent:
-            counts[(found << new_bits) + (code & ((1 << new_bits) - 1))] += 1
+        code = np.int64(codes[i]) >> deeper
+        place = places[code >> new_bits]
+        if place >= 0:
+            counts[(place << new_bits) + (code & last)] += 1
 
 
 @njit(cache=True, nogil=True)

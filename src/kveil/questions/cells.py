@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import isqrt
 from typing import Any, ClassVar, Literal
 
@@ -42,7 +43,9 @@ class Whole(Question):
     def raw(self, rows: Any) -> tuple[Integers, Integers]:
         total = np.zeros(rows.shape[1], dtype=np.int64)
         for block in blocks(rows):
-            total += np.asarray(self.frame.centred(block).sum(axis=0)).astype(np.int64)
+            centred = self.frame.centred(block)
+            of_block = centred.sum(axis=0) if is_csr(centred) else np.ones(len(centred)) @ centred  # exact: far below 2**53
+            total += np.asarray(of_block).astype(np.int64)
         return np.array([rows.shape[0]], dtype=np.int64), total
 
 
@@ -136,7 +139,7 @@ class SecondMoments(Question):
     """The upper triangle, row by row, of the sum of x x^T over centred rows, in units that make the radius MOMENT_TOP.
 
     A row adds the upper triangle of x x^T, whose L2 norm is at most that of all of it, |x|^2 <= MOMENT_TOP**2. A float product
-    over a block is exact: integers of at most BLOCK MOMENT_TOP**2 = 2**31 at every partial sum.
+    over a block is exact: integers of at most 1.5 BLOCK MOMENT_TOP**2 < 2**32 at every partial sum.
     """
 
     frame: Frame
@@ -178,8 +181,15 @@ class Stage(Question):
         raw_counts = np.zeros(len(self.kept) << self.new_bits, dtype=np.int64)
         order = self.order if self.planned is None else self.planned
         codes = cells_noted(rows, self.frame, self.half, order, page)
-        _kernels.add_cells(codes, len(order) - len(self.order), self.kept, self.new_bits, raw_counts)
+        _kernels.add_cells(codes, len(order) - len(self.order), self._places, self.new_bits, raw_counts)
         return (raw_counts,)
+
+    @cached_property
+    def _places(self) -> Integers:
+        """The place of every cell among the kept ones, or -1: cells are so few that a table is quicker than a search."""
+        places = np.full(1 << (len(self.order) - self.new_bits), -1, dtype=np.int64)
+        places[self.kept] = np.arange(len(self.kept))
+        return places
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from kveil.questions import _kernels, _sparse_kernels
 from kveil.space.column_box import is_level
 from kveil.space.euclidean import Scaling, ratio_of
 
-BLOCK = 2048  # rows at most, of at most VALUES numbers, that are looked at together: they stay in the processor's cache
+BLOCK = 2048  # rows, about, of VALUES numbers at most, that are looked at together: they stay in the processor's cache
 VALUES = 2**17
 FEW_COLUMNS = 1000  # so many at most, and a block of sparse rows is made dense
 FEWEST_COLUMNS, PER_ENTRY = 16, 8  # of rows with a bound on their entries: beyond, and with so many columns per entry, they stay
@@ -86,10 +86,11 @@ class Frame:
 
     def centred(self, rows: Any) -> Any:
         """Rows about the middle, inside the ball. The middle of CSR rows is 0: about another they would be dense."""
-        measured = self.measured(rows)
+        measured = self.steps(rows)
         if not is_csr(measured):
-            _kernels.centre_rows(measured, self.middle.astype(np.float64), self.radius)
-            return measured
+            centred = np.empty(measured.shape)
+            _kernels.centre_rows(measured, self.middle.astype(np.float64), self.radius, centred)
+            return centred
         assert not self.middle.any()
         _sparse_kernels.shrink_rows(measured.data, measured.indptr, self.radius)
         return measured
@@ -131,8 +132,9 @@ def blocks(rows: Any) -> Iterator[Any]:
     """Rows, a few at a time: so many depends on public columns alone."""
     is_wide = is_csr(rows) and rows.shape[1] > FEW_COLUMNS  # stays sparse
     size = BLOCK if is_wide else max(1, min(BLOCK, VALUES // rows.shape[1]))
-    for start in range(0, rows.shape[0], size):
-        yield rows[start : start + size]
+    n_blocks = max(1, round(rows.shape[0] / size))  # of even size: the last one is not a few rows that take as many calls
+    for b in range(n_blocks if rows.shape[0] else 0):
+        yield rows[rows.shape[0] * b // n_blocks : rows.shape[0] * (b + 1) // n_blocks]
 
 
 def clipped(rows: Integers, radius: int) -> Integers:

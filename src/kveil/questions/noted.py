@@ -69,11 +69,12 @@ def cells_noted(rows: Any, frame: Frame, half: Integers, order: Integers, page: 
     key = (frame, half.tobytes(), order.tobytes())
     noted = page.find(key)
     if noted is not None:
-        return noted.astype(np.int64)
+        return noted
     depth, codes, done = np.bincount(order, minlength=len(half)).astype(np.int64), np.empty(rows.shape[0], dtype=np.int64), 0
     for block in blocks(rows):
         seen = frame.projected(frame.centred(block))
         find_cells(seen, half, depth, order, codes[done : done + len(seen)])
         done += len(seen)
-    page.keep(key, codes.astype(np.min_scalar_type(2 ** len(order) - 1)))
-    return codes
+    narrow = codes.astype(np.min_scalar_type(2 ** len(order) - 1))
+    page.keep(key, narrow)
+    return narrow

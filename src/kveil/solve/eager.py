@@ -26,7 +26,7 @@ Across = tuple[Steps, Integers]  # rows of distances to all points; which row is
 Block = tuple[Steps, Integers, Integers]  # rows of distances; which of them are the candidates'; the candidates
 
 ONE_BY_ONE = 4  # times as long to try a candidate by itself as with all others
-NEXT = 200  # candidates at least that are tried by themselves before all are valued again
+NEXT, PART = 200, 20  # candidates at least, and of how many one, that are tried by themselves before all are valued again
 
 
 class Search(Protocol):
@@ -73,7 +73,7 @@ class TableSearch:
                 break
             others = candidates[~state.is_center[candidates]]
             others = others[np.argsort(state.bound[others], kind="stable")]  # the hopeful ones come first
-            self._improve(state, others[: max(n_hopeful, NEXT)], max_rounds)
+            self._improve(state, others[: max(n_hopeful, NEXT, len(candidates) // PART)], max_rounds)
         return Found(state.centers, int(state.totals[0]))
 
     def _improve(self, state: _kernels.State, candidates: Integers, max_rounds: int) -> None:

@@ -27,7 +27,8 @@ Init = Literal["hst", "k-median++", "random"]
 INITS = ("hst", "k-median++", "random")
 
 RESTARTS, SHAKES, FEW_PAIRS = 3, 50, 2**24
-FIRST = 400  # points, of which the first centres come where all can be candidates: coarse swaps are found among few
+TWICE = 50  # centres, of which the better of two searches is kept: local optima lie further above the best ones
+FIRST, FOR_EACH = 400, 40  # points, or so many for a centre if that is more, that are candidates before all are, for coarse swaps
 DRAWN, AROUND = 600, 300  # candidates by k-median++, and around all centres together; 10 for every centre if that is more
 PARTS = (4, 16, 64)  # of its cluster around a centre, nearer and nearer
 
@@ -58,11 +59,11 @@ def solve_kmedian(
     return min(runs, key=lambda run: run.cost)
 
 
-def default_effort(space: Space, demand: Demand) -> tuple[int, int]:
+def default_effort(space: Space, demand: Demand, n_clusters: int) -> tuple[int, int]:
     """Searches from fresh seeds, and perturbations of each, where nobody says how many: more on graphs, whose local optima differ
     most, and where a search takes a fraction of a second anyway."""
     if not isinstance(space, Graph) and space.n_points * len(demand.indices) > FEW_PAIRS:
-        return 1, 0
+        return (2 if n_clusters >= TWICE and fits(space, demand) else 1), 0
     return (1, SHAKES) if fits(space, demand) else (RESTARTS, 0)
 
 
@@ -82,7 +83,7 @@ def _searched(
     """A local optimum and the candidates it was found among."""
     if fits(space, demand):
         everywhere = rng.permutation(space.n_points)
-        found = search.improve(seeds, everywhere[:FIRST], max_rounds)
+        found = search.improve(seeds, everywhere[: max(FIRST, FOR_EACH * len(seeds))], max_rounds)
         return search.settle(found.centers, everywhere, max_rounds), everywhere
     k = len(seeds)
     pool = spread(space, demand, loss, min(max(DRAWN, 10 * k), space.n_points), rng)

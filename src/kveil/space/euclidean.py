@@ -24,6 +24,7 @@ from kveil.space.column_box import is_level
 Domain = Box | Ball
 Scaling = Literal["bounds"] | None
 
+MANY, FEW = 32, 32  # centres and columns, with which a guess in float32, nearly always sure, is quicker than products
 BLOCK, PRODUCTS = 2048, 2**17  # rows a product, enough for BLAS, and numbers in it, 256 rows at least: few enough for the cache
 
 
@@ -46,6 +47,11 @@ class Centers:
     @cached_property
     def squares(self) -> Floats:
         return np.asarray((self.codes * self.codes).sum(axis=1))
+
+    @cached_property
+    def narrow(self) -> tuple[Any, Any, float]:
+        """For guesses in float32: twice the centres, their squares, and a bound of how long they are."""
+        return (2 * self.codes).astype(np.float32), self.squares.astype(np.float32), float(np.sqrt(self.squares.max())) + 1.0
 
     @cached_property
     def neighbours(self) -> tuple[NDArray[np.int64], Floats]:
@@ -78,6 +84,17 @@ def assign(rows: Any, centers: Centers) -> NDArray[np.int32]:
     owner = np.zeros(rows.shape[0], dtype=np.int32)
     if len(centers.codes) == 1:
         return owner
+    if len(centers.codes) >= MANY and rows.shape[1] <= FEW and centers.ratio is None and not hasattr(rows, "indices"):
+        is_sure = np.empty(rows.shape[0], dtype=np.bool_)
+        _kernels.guess_closest(rows, *centers.narrow, owner, is_sure)
+        unsure = np.flatnonzero(~is_sure)
+        owner[unsure] = _exactly(rows[unsure], centers)
+        return owner
+    return _exactly(rows, centers)
+
+
+def _exactly(rows: Any, centers: Centers) -> NDArray[np.int32]:
+    owner = np.zeros(rows.shape[0], dtype=np.int32)
     for part, block in _blocks(rows, centers):
         _kernels.closest(_products(block, centers), centers.squares, owner[part])
     return owner
