@@ -14,8 +14,8 @@ from importlib import import_module
 ALL = (
     "import_time", "tiny_fits", "samplers", "selection", "lloyd_speed", "tree_speed", "hst_speed", "pmed", "kmedian_speed",
     "seattle", "stream", "federation", "hostile_messages", "parquet_memory", "utility", "relative_steps", "bounds",
-    "null", "kmedian_utility", "kmedian_yardstick", "candidate_claims", "local", "collect", "collector", "public", "tags", "text",
-    "sparse_memory", "sparse_cost", "judge", "twins",
+    "null", "kmedian_utility", "kmedian_yardstick", "candidate_claims", "local", "local_grids", "collect", "collector", "public",
+    "tags", "text", "sparse_memory", "sparse_cost", "judge", "twins",
 )  # fmt: skip
 WITH_ARGUMENTS = (
     "bounds", "collector", "collector_campaign", "collector_faults", "judge", "kmedian_speed", "kmedian_yardstick", "public",

@@ -178,7 +178,7 @@ def test_a_manifest_that_fits_but_whose_envelope_does_not_is_not_published(colle
     assert collector.campaigns() == []
 
 
-@pytest.mark.parametrize(("protocol", "columns"), [("grid", 2), ("refine", 5), ("lma", 5), ("lae", 2)])
+@pytest.mark.parametrize(("protocol", "columns"), [("grid", 2), ("zoom", 2), ("refine", 5), ("lma", 5), ("lae", 2)])
 def test_a_campaign_that_nobody_answers_ends_with_centres_and_plain_json(protocol, columns):
     collector = make_collector()
     collector.open(make_campaign(protocol=protocol, center=[0] * columns, min_reports=0), *OPEN)
@@ -521,7 +521,7 @@ def run(place, protocol, columns, stop_after=None, chunk=7):
     return (bodies, sums, told), deaths
 
 
-@pytest.mark.parametrize(("protocol", "columns"), [("grid", 2), ("refine", 2), ("refine", 5)])
+@pytest.mark.parametrize(("protocol", "columns"), [("grid", 2), ("zoom", 2), ("refine", 2), ("refine", 5)])
 def test_a_decoder_that_dies_after_every_chunk_ends_with_the_same_bytes(tmp_path, protocol, columns):
     calm, _ = run(tmp_path / "calm.db", protocol, columns)
     for stop_after in (1, 3):

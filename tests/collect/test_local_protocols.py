@@ -41,7 +41,9 @@ def ran(name, points, k, epsilon, seed, devices="fast"):
     return simulate(points, protocol, epsilon, np.random.default_rng(seed), devices)
 
 
-@pytest.mark.parametrize(("name", "most"), [("refine", 1.05), ("grid", 1.05), ("lma", 1.15), ("lae", 1.6), ("lae-ball", 1.6)])
+@pytest.mark.parametrize(
+    ("name", "most"), [("refine", 1.05), ("grid", 1.05), ("zoom", 1.03), ("lma", 1.15), ("lae", 1.6), ("lae-ball", 1.6)]
+)
 def test_a_hundred_thousand_people_in_two_columns_are_enough_for_every_protocol(name, most):
     points, places = mixture(100_000, 4, 2, 1)
     found = ran(name, points, 4, 4, 1)
@@ -82,7 +84,7 @@ def test_the_paper_s_constants_run_and_stay_within_what_a_manifest_may_hold():
 
 def test_devices_that_are_run_one_by_one_give_centres_as_good():
     points, places = mixture(20_000, 3, 2, 5)
-    for name in ("grid", "refine"):
+    for name in ("grid", "zoom", "refine"):
         with scripted(3):
             found = ran(name, points, 3, 4, 1, "exact")
         assert cost(points, found.outcome.centres) <= 1.1 * cost(points, places)
@@ -111,7 +113,7 @@ def test_one_centre_is_the_mean(d):
 @pytest.mark.parametrize("n", [0, 1, 7])
 @pytest.mark.parametrize("d", [1, 3, 7])
 def test_hardly_anyone_answers_and_there_are_k_centres_all_the_same(name, n, d):
-    if name == "grid" and d > 3:
+    if name in ("grid", "zoom") and d > 3:
         with pytest.raises(InvalidValue, match="at most 3 columns"):
             build(name, Terms(10, 4, d, Fraction(1)), b"")
         return
@@ -139,10 +141,10 @@ class Transcript:
         monkeypatch.setattr(device, "reports", watched)
 
 
-@pytest.mark.parametrize("name", ["grid", "refine", "lae", "lma"])
+@pytest.mark.parametrize("name", ["grid", "zoom", "refine", "lae", "lma"])
 def test_no_report_of_a_transcript_tells_two_points_apart_by_more_than_epsilon(name, monkeypatch):
     """Every report's chance is computed anew from query and seed alone, as anyone could, for its own point and for 50 others."""
-    d, epsilon = (3 if name == "grid" else 5), Fraction(2)
+    d, epsilon = (3 if name in ("grid", "zoom") else 5), Fraction(2)
     points, _ = mixture(1_500, 3, d, 9)
     points += np.arange(len(points))[:, None] * 1e-12  # no two are alike
     transcript = Transcript(monkeypatch)

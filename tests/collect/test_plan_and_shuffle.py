@@ -43,7 +43,7 @@ def test_what_people_are_needed_for_depends_on_the_protocol():
 
 @pytest.mark.parametrize(
     ("n", "k", "d", "epsilon", "expected"),
-    [(10**6, 8, 10, 1, "refine"), (10**5, 4, 2, 4, "grid"), (10**6, 8, 3, 1, "grid"), (20_000, 8, 3, 1, "refine"),
+    [(10**6, 8, 10, 1, "refine"), (10**5, 4, 2, 4, "zoom"), (10**6, 8, 3, 1, "zoom"), (20_000, 8, 3, 1, "refine"),
      (10**5, 4, 1, 1, "grid"), (10**6, 4, 4, 1, "refine"), (140_000, 8, 2, 1, "refine"), (10**5, 4, 2, 1, "refine")],
 )  # fmt: skip
 def test_auto_follows_the_public_rule(n, k, d, epsilon, expected):
@@ -81,7 +81,18 @@ def test_narrower_clusters_are_expected_to_cost_more_in_cells_of_the_same_width(
 
 
 @pytest.mark.parametrize(
-    ("d", "protocol"), [(1, "grid"), (2, "grid"), (2, "refine"), (3, "grid"), (3, "refine"), (4, "refine"), (10, "refine")]
+    ("d", "protocol"),
+    [
+        (1, "grid"),
+        (2, "grid"),
+        (2, "zoom"),
+        (3, "zoom"),
+        (2, "refine"),
+        (3, "grid"),
+        (3, "refine"),
+        (4, "refine"),
+        (10, "refine"),
+    ],
 )
 def test_a_forecast_has_a_range_which_is_narrower_if_the_cost_is_known(d, protocol):
     blind, given = plan(10**6, 8, d, 1, protocol), plan(10**6, 8, d, 1, protocol, cost=0.02)
@@ -100,7 +111,8 @@ def test_no_forecast_passes_the_cost_of_one_centre_in_the_middle():
     assert told.ratio == told.ratio_range[1] == 2.0
 
 
-# Table, people, k, columns, epsilon, cost without privacy, and the median of three campaigns of the default over it.
+# Table, people, k, columns, epsilon, cost without privacy, and the median of three campaigns over it: of refinement at epsilon 1,
+# of one grid at epsilon 4.
 FOUND = [
     ("s1", 10**5, 8, 2, 1, 0.0223, 1.109), ("s1", 10**5, 8, 2, 4, 0.0223, 1.006), ("s2", 10**5, 8, 2, 1, 0.0251, 1.148),
     ("s2", 10**5, 8, 2, 4, 0.0251, 1.024), ("s4", 10**5, 8, 2, 1, 0.0178, 1.218), ("s4", 10**5, 8, 2, 4, 0.0178, 1.033),
@@ -122,11 +134,29 @@ FOUND = [
 ]  # fmt: skip
 
 
-def test_four_campaigns_of_five_lie_in_the_range_of_the_forecast_and_half_of_them_near_it():
+# The same of "zoom": medians of several campaigns each.
+ZOOMED = [
+    ("s1", 50000, 8, 2, 4, 0.0192, 1.015), ("s1", 200000, 8, 2, 2, 0.0192, 1.014), ("s1", 100000, 15, 2, 4, 0.00357, 1.026),
+    ("s2", 50000, 8, 2, 4, 0.0216, 1.050), ("s2", 200000, 8, 2, 2, 0.0215, 1.047), ("s2", 100000, 15, 2, 4, 0.00529, 1.025),
+    ("s4", 50000, 8, 2, 4, 0.0148, 1.053), ("s4", 200000, 8, 2, 2, 0.0149, 1.055), ("s4", 100000, 15, 2, 4, 0.00631, 1.030),
+    ("a1", 50000, 8, 2, 4, 0.0112, 1.021), ("a1", 100000, 15, 2, 4, 0.00417, 1.102), ("birch1", 50000, 8, 2, 4, 0.0362, 1.022),
+    ("birch1", 200000, 8, 2, 2, 0.0363, 1.031), ("birch1", 100000, 15, 2, 4, 0.0189, 1.028),
+    ("birch3", 50000, 8, 2, 4, 0.0231, 1.009), ("birch3", 200000, 8, 2, 2, 0.0232, 1.015),
+    ("birch3", 100000, 15, 2, 4, 0.00969, 1.044), ("unbalance", 50000, 8, 2, 4, 7.37e-05, 2.852),
+    ("unbalance", 200000, 8, 2, 2, 7.36e-05, 4.016), ("unbalance", 100000, 15, 2, 4, 4.92e-05, 2.266),
+    ("uk", 50000, 8, 2, 4, 0.0135, 1.052), ("uk", 200000, 8, 2, 2, 0.0134, 1.031), ("uk", 100000, 15, 2, 4, 0.00696, 1.092),
+    ("cities", 50000, 8, 2, 4, 0.00782, 1.038), ("cities", 200000, 8, 2, 2, 0.00782, 1.020),
+    ("cities", 100000, 15, 2, 4, 0.00358, 1.038), ("london", 50000, 8, 2, 4, 0.00375, 1.081),
+    ("london", 200000, 8, 2, 2, 0.00377, 1.214), ("london", 100000, 15, 2, 4, 0.002, 1.240),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rows", "protocol"), [(FOUND, None), (ZOOMED, "zoom")], ids=["refine and grid", "zoom"])
+def test_four_campaigns_of_five_lie_in_the_range_of_the_forecast_and_half_of_them_near_it(rows, protocol):
     """Recorded campaigns on tables of two columns; near is within 0.1, or a fifth."""
     inside, near = [], []
-    for _, n, k, d, epsilon, cost, found in FOUND:
-        told = plan(n, k, d, epsilon, cost=cost)
+    for _, n, k, d, epsilon, cost, found in rows:
+        told = plan(n, k, d, epsilon, protocol or ("refine" if epsilon == 1 else "grid"), cost=cost)
         inside.append(told.ratio_range[0] <= found <= told.ratio_range[1])
         near.append(abs(np.log(told.ratio / found)) <= 0.2 or abs(told.ratio - found) <= 0.1)
     assert np.mean(inside) >= 0.75

@@ -60,13 +60,13 @@ def test_the_second_version_is_another(method):
     assert summary(played(f"{method}-2", 2)) != pytest.approx(BEFORE[method, 2], abs=2e-5)
 
 
-@pytest.mark.parametrize("protocol", ["auto", "grid", "refine", "lma", "lae"])
+@pytest.mark.parametrize("protocol", ["auto", "zoom", "grid", "refine", "lma", "lae"])
 def test_new_campaigns_say_that_they_are_of_the_second_version(protocol):
     header = Campaign("new", 10**6, 4, 1, [0.0, 0.0], 1.0, protocol).header("0" * 64)
-    used = "grid" if protocol == "auto" else protocol
-    assert header.method == (used if used == "lae" else f"{used}-2")
+    used = "zoom" if protocol == "auto" else protocol
+    assert header.method == (used if used in ("lae", "zoom") else f"{used}-2")
     built = protocol_of(header)
-    assert (built.name, built.version) == (used, 1 if used == "lae" else 2)
+    assert (built.name, built.version) == (used, 1 if used in ("lae", "zoom") else 2)
     old = replace(header, method=used)
     assert protocol_of(old).version == 1
 

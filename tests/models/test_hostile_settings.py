@@ -98,7 +98,7 @@ ASKED = {
     **{f"federation by {way}": lambda rows, way=way: FederatedKMeans(2, epsilon=1.0, protocol=way, random_state=0, **BOX).fit(
         [rows, ORDINARY]) for way in ("cells", "sample", "pdk")},
     **{f"local {way}": lambda rows, way=way: LocalKMeans(2, epsilon=2.0, radius=2.0, protocol=way, random_state=0).fit(rows)
-       for way in ("refine", "grid", "lae", "lma")},
+       for way in ("refine", "zoom", "grid", "lae", "lma")},
 }  # fmt: skip
 
 

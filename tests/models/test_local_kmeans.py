@@ -26,7 +26,7 @@ def test_centres_are_in_the_units_of_the_rows():
     found = model.cluster_centers_[np.argsort(model.cluster_centers_[:, 0])]
     assert found == pytest.approx(np.array([[60.0, 100.0], [160.0, 100.0]]), abs=10)
     assert model.cluster_weights_ == pytest.approx([0.5, 0.5], abs=0.1)
-    assert (model.method_, model.plan_.protocol, model.n_features_in_) == ("grid", "grid", 2)
+    assert (model.method_, model.plan_.protocol, model.n_features_in_) == ("zoom", "zoom", 2)
     assert set(model.predict(rows[:50])) == {0, 1}
 
 

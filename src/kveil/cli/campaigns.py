@@ -39,7 +39,7 @@ def init(
     key: Key,
     epsilon: Annotated[str, typer.Option(help="of each person: a number, or a fraction p/q")] = "1",
     days: Annotated[int, typer.Option(min=1, max=365, help="that the first round is open, from today on")] = 30,
-    protocol: Annotated[str, typer.Option(help="auto, grid, refine, lae, lae-ball, lae-paper or lma")] = "auto",
+    protocol: Annotated[str, typer.Option(help="auto, grid, zoom, refine, lae, lae-ball, lae-paper or lma")] = "auto",
     min_reports: Annotated[
         int | None, typer.Option(min=0, help="a round with fewer is not decoded; default: 5 % of those it asks, or 100")
     ] = None,

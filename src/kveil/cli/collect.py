@@ -34,6 +34,7 @@ MOST_DEVICES, MADE_UP = 100_000, 2000  # a rehearsal takes milliseconds for each
 class Protocol(StrEnum):
     auto = "auto"
     grid = "grid"
+    zoom = "zoom"
     refine = "refine"
     lae = "lae"
     lma = "lma"
@@ -76,7 +77,7 @@ def simulate(
     epsilon: Annotated[str, typer.Option(help="of each person: a number, or a fraction p/q")] = "4",
     center: Annotated[str | None, typer.Option(help="centre of the public ball that holds the points, default 0")] = None,
     radius: Annotated[float | None, typer.Option(help="its radius, from public knowledge")] = None,
-    protocol: Annotated[str, typer.Option(help="auto, grid, refine, lae, lae-ball, lae-paper or lma")] = "auto",
+    protocol: Annotated[str, typer.Option(help="auto, grid, zoom, refine, lae, lae-ball, lae-paper or lma")] = "auto",
     columns: Annotated[str | None, typer.Option(help="columns to use, separated by commas")] = None,
     people: Annotated[
         int | None, typer.Option(min=1, max=MOST_DEVICES, help="made-up people, if there is no DATA; default 2000")

@@ -36,8 +36,8 @@ class Campaign:
     n: about how many people there are.
     epsilon: of each person, a number or a fraction "p/q" with at most 4 digits each.
     center, radius: a ball that holds their points, from public knowledge, never from the points.
-    protocol: "auto" refuses if there are too few people to learn anything; naming one ("grid", "refine", "lae", "lae-ball",
-        "lae-paper", "lma") runs it all the same.
+    protocol: "auto" refuses if there are too few people to learn anything; naming one ("grid", "zoom", "refine", "lae",
+        "lae-ball", "lae-paper", "lma") runs it all the same.
     mode: "one_round", everyone answers once with all of epsilon; or "all_rounds", everyone in every round with an equal part of
         it, which is noisier.
     min_reports: a round with fewer is not decoded: once its days are over, closing it ends the campaign.

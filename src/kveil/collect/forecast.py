@@ -28,28 +28,36 @@ from kveil.kernel.loss import MOST_LOCAL_EPSILON
 from kveil.partition.public_map import side
 from kveil.tuning import Lae as Tuning
 
-Protocol = Literal["auto", "refine", "grid", "lae", "lma"]
+Protocol = Literal["auto", "refine", "zoom", "grid", "lae", "lma"]
 Preset = Literal["lite", "paper"]
 
 REPORT_BYTES = 22
 COST = 0.0144  # mean squared distance to the centre, over the squared radius of the domain: of the round clusters
 USUAL = {1: 0.12, 2: 0.12, 3: 0.09, 4: 0.12}  # by columns: the same times k**(2/D), a median over tables
 LAWS = {("grid", 2): (2.0, 0.56), ("refine", 1): (6.5, 0.64), ("refine", 2): (6.5, 0.64), ("refine", 3): (3.5, 0.33),
-        ("refine", 4): (15.0, 0.76)}  # an excess is about factor * quality**-power, for clusters of the usual cost  # fmt: skip
-BY_COST = 0.6  # power of the usual cost over the cost: narrower clusters lose more by the same noise and cells
+        ("refine", 4): (15.0, 0.76), ("zoom", 2): (0.8, 0.95), ("zoom", 3): (6.0, 1.3)}  # fmt: skip
+# An excess is about factor * quality**-power, for clusters of the usual cost; "zoom" by detectability.
+BY_COST = {
+    "grid": 0.6,
+    "refine": 0.6,
+    "zoom": 0.75,
+}  # power of the usual cost over the cost: narrower clusters lose more by the same noise and cells
 GRID_FIT = 5.0  # of one and three columns, a grid's excess is about (GRID_FIT / detectability)**2
 GRID_CELL = 1 / 4  # of what clusters narrower than a cell would lose, beside that: real clusters are neither all so nor round
 # Of ten campaigns one had less than the first part of the excess, one more than the second; if the cost is given, and if not.
 LIKELY = {("grid", 2): ((0.18, 4.9), (0.19, 8.6)), ("grid", 3): ((0.4, 5.0), (0.22, 10.0)),
+          ("zoom", 2): ((0.3, 2.7), (0.3, 5.1)), ("zoom", 3): ((0.19, 2.1), (0.19, 5.1)),
           ("refine", 2): ((0.43, 2.7), (0.39, 4.4)), ("refine", 3): ((0.55, 1.9), (0.3, 7.5)),
           ("refine", 4): ((0.12, 2.6), (0.16, 5.1)), ("refine", 5): ((0.5, 6.5), (0.22, 12.0))}  # or the nearest  # fmt: skip
 GRID_WARN, GRID_REFUSE = 4.0, 1.5
 FINE_3D = 6.0  # three columns: a grid from this detectability on
+SHOWS = 100.0  # two columns: "zoom", if a hundredth of all people would stand out in a cell of a grid
 GOOD, POOR, BAD, HOPELESS = 250.0, 100.0, 30.0, 8.0  # quality n/(D k^2 V) of "refine"
 SMALL_CLUSTER = 0.02  # share of people that LAE's buckets are meant to find
 BUCKET_CUT = 3.5
 NEEDED_FOR = {
     "grid": "for clusters of equal share to stand out",
+    "zoom": "for clusters of equal share to stand out",
     "refine": "for a cost within a few per cent",
     "lae": "for its buckets to be seen",
     "lae-paper": "for its buckets to be seen",
@@ -161,14 +169,15 @@ def min_detectable(terms: Terms, protocol: LocalProtocol) -> float:
     reports = protocol.shares[0] * terms.n * deepest.weight / sum(query.weight for query in queries)
     sd = sqrt(variance(deepest.kind, deepest.M, terms.epsilon) / max(1.0, reports))
     cut = {"lma": lma.CUT, "lae": lae.LITE.cut, "lae-paper": lae.PAPER.cut}.get(protocol.name, grid.CUT)
-    n_candidates = _looked_at(deepest, protocol) if protocol.name in ("grid", "refine") else 1 << protocol_axes(protocol)
+    n_candidates = _looked_at(deepest, protocol) if protocol.name in ("grid", "zoom", "refine") else 1 << protocol_axes(protocol)
     return min(1.0, threshold(cut, sd, n_candidates))
 
 
 def _looked_at(query: Query, protocol: LocalProtocol) -> int:
     """Cells among which one must stand out."""
     keys = np.arange(query.n_keys, dtype=np.uint64)
-    return int(query.maps[0].meets_ball(keys, query.depth or 0).sum()) if protocol.version > 1 else query.n_keys
+    is_bounded = protocol.version > 1 or protocol.name == "zoom"
+    return int(query.maps[0].meets_ball(keys, query.depth or 0).sum()) if is_bounded else query.n_keys
 
 
 def protocol_axes(protocol: LocalProtocol) -> int:
@@ -178,19 +187,21 @@ def protocol_axes(protocol: LocalProtocol) -> int:
 
 def _chosen(terms: Terms, protocol: str, preset: str) -> tuple[str, str]:
     if protocol not in get_args(Protocol):
-        raise InvalidValue(f'protocol must be "auto", "refine", "grid", "lae" or "lma", got {protocol!r}.')
+        raise InvalidValue(f'protocol must be "auto", "refine", "zoom", "grid", "lae" or "lma", got {protocol!r}.')
     if preset not in get_args(Preset):
         raise InvalidValue(f'preset must be "lite" or "paper", got {preset!r}.')
     if preset == "paper" and protocol != "lae":
         raise InvalidValue('preset="paper" belongs to protocol="lae". Leave it out, or use that protocol.')
     if protocol != "auto":
         return ("lae-paper" if preset == "paper" else protocol), "it was asked for"
+    if terms.n_columns == 2 and terms.k * grid.detectability(terms, grid.DEPTHS[2]) >= SHOWS:
+        return "zoom", "with so many people cells can be divided where people crowd"
     if terms.n_columns == 2 and cell_side(terms, grid.best_depth(terms)) > sqrt(COST):
         return "refine", "the cells of one grid are wider than the clusters to be expected"
     if terms.n_columns <= 2:
         return "grid", "one fine grid is the best for up to two columns"
     if terms.n_columns == 3 and grid.detectability(terms, grid.DEPTHS[3]) >= FINE_3D:
-        return "grid", "with so many people a fine grid is the best for three columns"
+        return "zoom", "with so many people cells can be divided where people crowd"
     return "refine", "it is the best from four columns on, and for few people in three"
 
 
@@ -200,6 +211,10 @@ def _outlook(terms: Terms, name: str, built: LocalProtocol, cost: float | None) 
     if name == "grid":
         reference = grid.detectability(terms, grid.DEPTHS[terms.n_columns])
         return reference, _by_law(terms, name, q, cost) or _grid_excess(terms, cost), terms.n * (GRID_WARN / reference) ** 2
+    if name == "zoom":
+        reference = grid.detectability(terms, grid.DEPTHS[terms.n_columns])
+        excess = _by_law(terms, name, reference, cost) or _grid_excess(terms, cost)
+        return reference, excess, terms.n * (GRID_WARN / reference) ** 2
     if name == "refine":
         return q, _by_law(terms, name, q, cost) or _residual_excess(terms, built, q, cost), terms.n * GOOD / q
     if name == "lma":
@@ -217,7 +232,7 @@ def usual_cost(terms: Terms) -> float:
 def _by_law(terms: Terms, name: str, quality: float, cost: float | None) -> float | None:
     """An excess from the quality alone, where a law is known."""
     law, usual = LAWS.get((name, terms.n_columns)), usual_cost(terms)
-    return None if law is None else law[0] * quality ** -law[1] * (usual / (cost or usual)) ** BY_COST
+    return None if law is None else law[0] * quality ** -law[1] * (usual / (cost or usual)) ** BY_COST[name]
 
 
 def _bounded(
@@ -225,7 +240,7 @@ def _bounded(
 ) -> tuple[float | None, tuple[float, float] | None]:
     """An excess and the range around it; one centre in the middle costs at most the squared radius."""
     most = 1 / (cost or usual_cost(terms)) - 1
-    if excess is None or name not in ("grid", "refine"):
+    if excess is None or name not in ("grid", "zoom", "refine"):
         return excess if excess is None else min(excess, most), None
     low, high = LIKELY[name, min(max(terms.n_columns, 2), 5)][cost is None]
     return min(excess, most), (1 + min(low * excess, most), 1 + min(high * excess, most))
@@ -269,7 +284,7 @@ def _judged(terms: Terms, name: str, version: int) -> tuple[tuple[str, ...], str
         return ("one round is weak beyond 4 columns: expect several times the cost without privacy.",), None
     if name == "lae-paper":
         return ("the paper's formulas split people over very many queries: see people_needed of the plan.",), None
-    if name == "grid" or (name == "refine" and terms.n_columns in ((3,) if version == 1 else (1, 2, 3))):
+    if name in ("grid", "zoom") or (name == "refine" and terms.n_columns in ((3,) if version == 1 else (1, 2, 3))):
         m = grid.detectability(terms, grid.DEPTHS[terms.n_columns])
         if m < GRID_REFUSE:
             return (

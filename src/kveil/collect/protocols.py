@@ -11,13 +11,15 @@ from kveil.collect.lma import Lma
 from kveil.collect.one_grid import GridProtocol
 from kveil.collect.queries import LocalProtocol, Terms
 from kveil.collect.refine import Refine
+from kveil.collect.zoom import Zoom
 from kveil.errors import InvalidValue
 from kveil.tuning import Lae as Tuning
 
-Name = Literal["grid", "refine", "lae", "lae-ball", "lae-paper", "lma"]
+Name = Literal["grid", "zoom", "refine", "lae", "lae-ball", "lae-paper", "lma"]
 
 PROTOCOLS: dict[str, Callable[[Terms, bytes], LocalProtocol]] = {
     "grid": GridProtocol,
+    "zoom": Zoom,
     "refine": Refine,
     "lae": Lae,
     "lae-ball": lambda terms, seed: Lae(terms, seed, LITE, Tuning(lsh="ball")),

@@ -53,10 +53,11 @@ class LocalKMeans(EuclideanClusterer):
         The middle of a public ball that holds the rows; a row with a missing or infinite value counts as it.
     radius : float
         Of that ball: rows outside are moved to its surface.
-    protocol : {"auto", "refine", "grid", "lae", "lma"}, default "auto"
-        "refine" (heavy cells of small images, then means of residuals, in up to four rounds), "grid" (one round, up to 3
-        columns), "lae" and "lma" (the paper's four rounds and one round), or "auto": by the number of people and columns,
-        and refused if there are too few people to learn anything. Naming a protocol runs it all the same, with a warning.
+    protocol : {"auto", "refine", "zoom", "grid", "lae", "lma"}, default "auto"
+        "refine" (heavy cells of small images, then means of residuals, in up to four rounds), "zoom" (cells, then finer
+        ones where people crowd; two rounds, up to 3 columns), "grid" (one round, up to 3 columns), "lae" and "lma" (the
+        paper's four rounds and one round), or "auto": by the number of people and columns, and refused if there are too few
+        people to learn anything. Naming a protocol runs it all the same, with a warning.
     preset : {"lite", "paper"}, default "lite"
         "lite", or "paper" for protocol "lae" with as many levels, scales, guesses and repeats as the paper's analysis
         asks for. It is not the paper to the letter: its image has at most 4 axes whatever k is, points are hashed by a
@@ -105,7 +106,7 @@ class LocalKMeans(EuclideanClusterer):
     >>> X = np.repeat([[-0.5, 0.0], [0.5, 0.1]], 10_000, axis=0)
     >>> model = LocalKMeans(n_clusters=2, epsilon=4.0, radius=1.0, devices="exact", random_state=0).fit(X)
     >>> model.method_, model.cluster_centers_.shape, model.guarantee_.trust, model.guarantee_.valid
-    ('grid', (2, 2), 'local', True)
+    ('zoom', (2, 2), 'local', True)
     """
 
     scaling: Scaling = None
@@ -117,7 +118,7 @@ class LocalKMeans(EuclideanClusterer):
         epsilon: float = 1.0,
         center: float | ArrayLike = 0.0,
         radius: float | None = None,
-        protocol: Literal["auto", "refine", "grid", "lae", "lma"] = "auto",
+        protocol: Literal["auto", "refine", "zoom", "grid", "lae", "lma"] = "auto",
         preset: Literal["lite", "paper"] = "lite",
         devices: Devices = "fast",
         tuning: Lae | None = None,
