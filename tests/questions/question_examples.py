@@ -226,8 +226,6 @@ def residuals(rng, ground, kind=cells.Residuals):
     k = int(rng.integers(1, 5))
     near, radii = Centers(points(rng, k, p, frame.radius).astype(float), None), rng.integers(1, 2 * frame.radius, k)
     by_coordinates = ground.is_sparse and of != "projected" and bool(rng.random() < 0.5)
-    if rng.random() < 0.3:
-        frame = replace(frame, columns=np.sort(rng.permutation(ground.d)[: rng.integers(1, ground.d + 1)]))
     about_0 = of != "projected" and (ground.stays_sparse or by_coordinates)
     if by_coordinates:
         frame = replace(frame, middle=np.zeros_like(frame.middle))
