@@ -48,3 +48,26 @@ def test_a_cell_that_is_not_likely_by_itself_has_no_weight_beside_others():
     counts[at((3, 1))] = 2.9
     assert weighed(counts)[at((3, 1))].tolist() == [0.0]
     assert (weighed(counts)[at(*MIDDLE)] == 6.0).all()
+
+
+@pytest.mark.parametrize(("count", "side", "is_kept"), [(0.8, 16, True), (0.5, 16, False), (0.2, 64, False)])
+def test_a_far_tail_shows_in_a_large_block_but_not_in_a_wide_one(count, side, is_kept):
+    """Blocks of 64 cells are fewer than cells and need 41 together: 51 pass, 32 do not. An eighth of the square is the widest."""
+    counts, (middles, _) = np.zeros(4096), SQUARE.boxes()
+    is_tail = ((middles > 0) & (middles < side)).all(axis=1)
+    counts[is_tail] = count
+    assert is_tail.sum() == (side // 2) ** 2
+    np.testing.assert_allclose(weighed(counts), np.where(is_tail, count * is_kept, 0.0))
+
+
+def n_fooled(n_draws=400):
+    """How many draws of noise in 4095 cells have weight anywhere."""
+    rng = np.random.default_rng(1)
+    return sum((weighed(rng.laplace(0, 0.5**0.5, 4096))[1:] > 0).any() for _ in range(n_draws))
+
+
+def test_noise_alone_seldom_has_weight_outside(monkeypatch):
+    """Single cells pass with exp(-5), 2.7 draws of 400; blocks with less, since Chernoff's bound is wide. With exp(-1) 147 do."""
+    assert n_fooled() <= 12
+    monkeypatch.setattr(counting, "FAR_OUTSIDE", 1.0)
+    assert n_fooled() > 60

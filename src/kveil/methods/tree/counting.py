@@ -15,8 +15,9 @@ from kveil.solve.histogram import Histogram
 
 STANDS_OUT = 3.0  # deviations of the sum of a block
 TWO, THREE = 2, 3  # halvings: a block has 4 cells, or 8
-UP = 4  # halvings: cells that stand out together are at most 16
-OUTSIDE = 3.0  # of outside cells, noise passes with probability exp(-3) in all: a centre far out is a centre lost
+SMALL, UP = 4, 10  # halvings: of blocks that need as much as if there were one for each cell, and of the largest, outside
+NARROW = 3  # halvings of each column: blocks of more than 16 cells are at most an eighth of the box wide
+OUTSIDE = 3.0  # noise in outside blocks of one size passes with probability exp(-3) in all: a centre far out is a centre lost
 FAR_OUTSIDE = 5.0  # the same where nothing tells that there are rows outside at all
 LIKELY = 3.0  # deviations of a count outside: with fewer it has no weight, even if the cells around it show rows
 NEIGHBOURS = 8  # of a cell, about
@@ -63,15 +64,19 @@ def _pooled(tiling: Tiling, counts: Floats, weights: Floats, inside: Bools, devi
     """Weights with those of cells that stand out outside, by themselves or together: these share their sum evenly.
 
     Outside the region noise would draw a centre far away, so a cell there must be beyond doubt: by itself, with the cells around
-    it, or with those of its block; more so where all cells outside, added up, show no rows.
+    it, or with those of its block; more so where all cells outside, added up, show no rows. Large blocks are few, so that each
+    needs less: a few rows in very many cells, those of far tails say, show in them alone.
     """
-    outside, found = ~inside, weights.copy()
+    outside, found, ones = ~inside, weights.copy(), np.ones(len(counts))
     has_rows = counts[outside].sum() >= STANDS_OUT * deviation * np.sqrt(outside.sum())
     within, without = np.log(max(1, inside.sum())) + WITHIN, np.log(outside.sum()) + (OUTSIDE if has_rows else FAR_OUTSIDE)
     for up in range(UP + 1):
         rest = (found == 0) & (outside | (up > 0))
-        sums, sizes = (tiling.around(np.where(rest, part, 0.0), up) for part in (counts, np.ones(len(counts))))
-        least = np.where(outside, sure_sum(sizes, without, is_pure=is_pure), sure_sum(sizes, within, is_pure=is_pure))
+        if up > SMALL:  # smaller blocks have had their turn; and where in a wider one rows are, nobody could tell
+            rest &= outside & (tiling.around(ones, up) == 1 << up) & (tiling.levels - up >= NARROW * len(tiling.half))
+        sums, sizes = (tiling.around(np.where(rest, part, 0.0), up) for part in (counts, ones))
+        fewer = min(max(0, up - SMALL) * np.log(2), np.log(outside.sum()))
+        least = np.where(outside, sure_sum(sizes, without - fewer, is_pure=is_pure), sure_sum(sizes, within, is_pure=is_pure))
         passed = rest & (sums >= np.maximum(least * deviation, 0.5))
         found[passed] = sums[passed] / sizes[passed]
         if up == 0:
