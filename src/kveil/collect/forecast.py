@@ -37,11 +37,8 @@ USUAL = {1: 0.12, 2: 0.12, 3: 0.09, 4: 0.12}  # by columns: the same times k**(2
 LAWS = {("grid", 2): (2.0, 0.56), ("refine", 1): (6.5, 0.64), ("refine", 2): (6.5, 0.64), ("refine", 3): (3.5, 0.33),
         ("refine", 4): (15.0, 0.76), ("zoom", 2): (0.8, 0.95), ("zoom", 3): (6.0, 1.3)}  # fmt: skip
 # An excess is about factor * quality**-power, for clusters of the usual cost; "zoom" by detectability.
-BY_COST = {
-    "grid": 0.6,
-    "refine": 0.6,
-    "zoom": 0.75,
-}  # power of the usual cost over the cost: narrower clusters lose more by the same noise and cells
+# The power of the usual cost over the cost: narrower clusters lose more by the same noise and cells.
+BY_COST = {"grid": 0.6, "refine": 0.6, "zoom": 0.75}
 GRID_FIT = 5.0  # of one and three columns, a grid's excess is about (GRID_FIT / detectability)**2
 GRID_CELL = 1 / 4  # of what clusters narrower than a cell would lose, beside that: real clusters are neither all so nor round
 # Of ten campaigns one had less than the first part of the excess, one more than the second; if the cost is given, and if not.
