@@ -189,7 +189,7 @@ def candidates(table: Any) -> Outcome:
     return Outcome(40.0, found.guarantee, [ledger], {"found": found, "repr": repr(found)}, {**vars(found), "repr": repr(found)})
 
 
-LOCAL = ("grid", "refine", "lae", "lma")
+LOCAL = ("grid", "zoom", "refine", "lae", "lma")
 RELEASE_FILES = frozenset({"centers.csv", "card.md", "release.json", "synopsis.npz"})
 CENTERS = np.array([[-0.5, -0.5, 0.0], [0.4, 0.5, 0.1]])
 

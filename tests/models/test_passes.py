@@ -30,7 +30,8 @@ def passes(monkeypatch, X, **parameters) -> int:
         (6, {"delta": 1e-6, "tuning": Tree(steps=2)}, 11),
         (6, {"epsilon": 8.0}, 22),
         (6, {"tuning": Tree(steps=2)}, 10),
-        (30, {"delta": 1e-6, "epsilon": 4.0}, 23),
+        (30, {"delta": 1e-6, "epsilon": 1.0}, 23),
+        (30, {"delta": 1e-6, "epsilon": 4.0}, 22),  # two stages, as rows are many
         (30, {"delta": 1e-6, "tuning": Tree(steps=1)}, 9),
         (30, {"epsilon": 8.0}, 22),
         (2, {"method": "grid"}, 2),

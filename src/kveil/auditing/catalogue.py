@@ -179,6 +179,7 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "federation, sample": lambda: _federated("sample"),
     "federation, pdk": lambda: _federated("pdk"),
     "device, grid": lambda: _device("grid"),
+    "device, zoom": lambda: _device("zoom"),
     "device, refine": lambda: _device("refine"),
     "device, lae": lambda: _device("lae"),
     "device, lma": lambda: _device("lma"),
