@@ -60,6 +60,16 @@ def test_a_far_tail_shows_in_a_large_block_but_not_in_a_wide_one(count, side, is
     np.testing.assert_allclose(weighed(counts), np.where(is_tail, count * is_kept, 0.0))
 
 
+@pytest.mark.parametrize(("count", "is_kept"), [(0.8, True), (0.4, False)])
+def test_a_tail_shows_in_a_large_block_where_no_cell_is_outside(count, is_kept):
+    """Where the region is the whole box, a tail is no cell's own: 64 of them need 36 together, and hold 51 or 26."""
+    counts, (middles, _) = np.zeros(4096), SQUARE.boxes()
+    is_tail = ((middles > 0) & (middles < 16)).all(axis=1)
+    counts[is_tail] = count
+    found = counting._pooled(SQUARE, counts, np.zeros(4096), np.ones(4096, dtype=bool), 1.0, is_pure=True)
+    np.testing.assert_allclose(found, np.where(is_tail, count * is_kept, 0.0))
+
+
 def n_fooled(n_draws=400):
     """How many draws of noise in 4095 cells have weight anywhere."""
     rng = np.random.default_rng(1)

@@ -8,7 +8,7 @@ import pytest
 from kveil import PrivateKMeans
 from kveil.methods.tree.counting import _inside
 from kveil.methods.tree.loose import _densest
-from kveil.methods.tree.zooming import Zoomed
+from kveil.methods.tree.zooming import Zoomed, _looser
 from kveil.partition.tiling import Tiling
 from kveil.solve.evidence import by_chance, sure_sum
 from kveil.testing import scripted
@@ -173,3 +173,32 @@ def test_what_noise_adds_to_kept_counts_is_known(is_pure):
     x = np.arange(2.5, 60, 1e-3)
     density = np.exp(-(2**0.5) * x) / 2**0.5 if is_pure else np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
     assert by_chance(2.5, is_pure=is_pure) == pytest.approx((x * density).sum() * 1e-3, rel=2e-3)
+
+
+@pytest.mark.parametrize(("halvings", "bits", "more"), [(11, 8, 0), (14, 8, 3), (14, 14, 2), (20, 17, 0)])
+def test_cells_outside_are_finer_in_loose_bounds_alone(halvings, bits, more):
+    """One cell of 2**-halvings of the box is the region: up to 2**-11 the grid over the box is fine enough, and 2**16 cells the most."""
+    tiling = Tiling.whole(np.array([1 << 11, 1 << 11])).divided(np.array([2]))
+    tiling = tiling.divided(np.array([halvings - 2, 0, 0, 0]))
+    region = np.arange(len(tiling.levels)) == 0
+    assert tiling.levels[region].tolist() == [halvings]
+    assert _looser(tiling, region, bits) == more
+    assert _looser(tiling, np.ones(len(region), dtype=bool), bits) == 0
+
+
+def test_small_clusters_in_loose_bounds_keep_their_centres():
+    """Four clusters of 150 rows beside three of 2000. A cell as wide as in a grid over these bounds, 19, holds all four."""
+    rng = np.random.default_rng(2)
+    few = np.array([[8.0, 8.0], [8.0, 12.0], [12.0, 8.0], [12.0, 12.0]])
+    rows = np.vstack([three(), np.repeat(few, 150, axis=0) + 0.02 * rng.standard_normal((600, 2))])
+    models = [fitted(rows, 300, k=7, seed=seed) for seed in range(8)]
+    off = [np.linalg.norm(few[:, None] - model.cluster_centers_, axis=2).min(axis=1).max() for model in models]
+    assert np.median(off) < 0.2
+
+
+def test_in_three_columns_rows_are_looked_for_block_by_block_longer():
+    """A crowd on a corner of cells lies in eight of them. Cell by cell, such rows cost 7 times as much."""
+    rng = np.random.default_rng(4)
+    rows = rng.uniform(-0.5, 0.5, (6, 3))[rng.integers(0, 6, 3000)] + 0.03 * rng.standard_normal((3000, 3))
+    even = -fitted(rows, 1, k=6, epsilon=np.inf).score(rows)
+    assert np.median([-fitted(rows, 100, k=6, seed=seed).score(rows) / even for seed in range(10)]) < 3

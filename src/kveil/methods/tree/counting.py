@@ -15,7 +15,7 @@ from kveil.solve.histogram import Histogram
 
 STANDS_OUT = 3.0  # deviations of the sum of a block
 TWO, THREE = 2, 3  # halvings: a block has 4 cells, or 8
-SMALL, UP = 4, 10  # halvings: of blocks that need as much as if there were one for each cell, and of the largest, outside
+SMALL, UP = 4, 10  # halvings: of blocks that need as much as if there were one for each cell, and of the largest
 NARROW = 3  # halvings of each column: blocks of more than 16 cells are at most an eighth of the box wide
 OUTSIDE = 3.0  # noise in outside blocks of one size passes with probability exp(-3) in all: a centre far out is a centre lost
 FAR_OUTSIDE = 5.0  # the same where nothing tells that there are rows outside at all
@@ -38,9 +38,7 @@ def histogram(ground: Ground, frame: Frame, half: Floats, bits: int, share: floa
     inside = _inside(plan, counts, deviation, is_pure=is_pure)
     blocks = [(tiling.around(counts, up), tiling.around(np.ones(len(counts)), up)) for up in (TWO, THREE)]
     is_kept = inside & stands_out(counts, *blocks[1], deviation, is_pure=is_pure)
-    weights = np.where(is_kept, counts, 0.0)
-    if not inside.all():
-        weights = _pooled(tiling, counts, weights, inside, deviation, is_pure=is_pure)
+    weights = _pooled(tiling, counts, np.where(is_kept, counts, 0.0), inside, deviation, is_pure=is_pure)
     if not weights.any():
         weights[np.argmax(counts)] = 1.0
     shown = (weights > 0) | (inside & (blocks[0][0] > np.maximum(STANDS_OUT * deviation * np.sqrt(blocks[0][1]), 0.5)))
@@ -61,23 +59,27 @@ def _inside(plan: Zoomed, counts: Floats, deviation: float, *, is_pure: bool) ->
 
 
 def _pooled(tiling: Tiling, counts: Floats, weights: Floats, inside: Bools, deviation: float, *, is_pure: bool) -> Floats:
-    """Weights with those of cells that stand out outside, by themselves or together: these share their sum evenly.
+    """Weights with those of cells that stand out outside, or in blocks anywhere: these share their sum evenly.
 
     Outside the region noise would draw a centre far away, so a cell there must be beyond doubt: by itself, with the cells around
     it, or with those of its block; more so where all cells outside, added up, show no rows. Large blocks are few, so that each
     needs less: a few rows in very many cells, those of far tails say, show in them alone.
     """
     outside, found, ones = ~inside, weights.copy(), np.ones(len(counts))
-    has_rows = counts[outside].sum() >= STANDS_OUT * deviation * np.sqrt(outside.sum())
-    within, without = np.log(max(1, inside.sum())) + WITHIN, np.log(outside.sum()) + (OUTSIDE if has_rows else FAR_OUTSIDE)
+    has_rows = outside.any() and counts[outside].sum() >= STANDS_OUT * deviation * np.sqrt(outside.sum())
+    among, among_outside = (np.log(max(1, part.sum())) for part in (inside, outside))
+    without = among_outside + (OUTSIDE if has_rows else FAR_OUTSIDE)
     for up in range(UP + 1):
         rest = (found == 0) & (outside | (up > 0))
         if up > SMALL:  # smaller blocks have had their turn; and where in a wider one rows are, nobody could tell
-            rest &= outside & (tiling.around(ones, up) == 1 << up) & (tiling.levels - up >= NARROW * len(tiling.half))
+            rest &= (tiling.around(ones, up) == 1 << up) & (tiling.levels - up >= NARROW * len(tiling.half))
         sums, sizes = (tiling.around(np.where(rest, part, 0.0), up) for part in (counts, ones))
-        fewer = min(max(0, up - SMALL) * np.log(2), np.log(outside.sum()))
-        least = np.where(outside, sure_sum(sizes, without - fewer, is_pure=is_pure), sure_sum(sizes, within, is_pure=is_pure))
-        passed = rest & (sums >= np.maximum(least * deviation, 0.5))
+        fewer = max(0, up - SMALL) * np.log(2)
+        least, least_outside = (
+            sure_sum(sizes, log - min(fewer, most), is_pure=is_pure)
+            for log, most in ((among + WITHIN, among), (without, among_outside))
+        )
+        passed = rest & (sums >= np.maximum(np.where(outside, least_outside, least) * deviation, 0.5))
         found[passed] = sums[passed] / sizes[passed]
         if up == 0:
             found = _with_around(tiling, counts, found, outside, deviation, without, is_pure=is_pure)

@@ -22,7 +22,9 @@ from kveil.questions.midpoint_cells import TileCounts
 from kveil.solve.evidence import by_chance, least_deviations
 
 OF_LOOKS = (0.04, 0.05, 0.05)  # of the budget. The first decides; the others come only where rows are in few cells
-CLEAR = 16.0  # deviations of one count that the number of rows must reach, or a look could show noise alone
+# Deviations of one count that the number of rows must reach, or cells of a look would show noise alone: in three columns a crowd
+# lies in more of them.
+CLEAR = {1: 16.0, 2: 16.0, 3: 100.0}
 CLEAR_BLOCK = 8.0  # deviations of a block's count: few rows are looked for with more budget, or not at all
 LEAST_CELLS, MOST_CELLS = (64, 16, 16), 4096  # of a look
 FEW_CELLS = 0.25  # of those counted: more may not be kept
@@ -30,6 +32,7 @@ MOST_ROWS, DOUBT = 0.85, 3.0  # of all rows: what kept cells must hold, less so 
 LEAST_ROWS, MORE_ROWS = 0.5, 1.5  # and at least this, more the longer the sides that they are left with: there is less to gain
 BY_ROWS = 0.5  # power of a cell's rows that the number of its parts follows
 FINER = 4  # halvings beside the region: rows of it lie there too
+WIDE, MOST_BITS = 11.0, 16  # halvings from the box to the region, beyond which bounds are loose; of cells then, at most
 
 
 class Zoomed(NamedTuple):
@@ -49,10 +52,10 @@ class Zoomed(NamedTuple):
 
 def zoomed(ground: Ground, frame: Frame, half: Floats, bits: int, n: float) -> Zoomed:
     """The region that holds most rows, and how to divide it into about 2**bits cells, finer where it holds more; the rest is as
-    coarse as a grid of 2**bits cells over the whole box, and finer beside the region. Public, charged."""
+    coarse as a grid of 2**bits cells over the whole box, finer in loose bounds, and beside the region. Public, charged."""
     size = np.maximum(np.ceil(half), 1).astype(np.int64)
     deepest = min(DEEPEST, int(np.floor(np.log2(2.0 * size)).sum()))  # cells one step wide
-    is_rough = n < CLEAR * ground.desk.deviation(OF_LOOKS[0])
+    is_rough = n < CLEAR[len(size)] * ground.desk.deviation(OF_LOOKS[0])
     if is_rough:
         tiling, region, spent = _by_block(ground.desk, frame, size, n, deepest)
         held = np.where(region, n / region.sum(), 0.0)  # what each holds is not clear
@@ -61,10 +64,11 @@ def zoomed(ground: Ground, frame: Frame, half: Floats, bits: int, n: float) -> Z
     own = np.zeros(len(region), dtype=np.int64)
     own[region] = np.maximum(0, np.rint(bits - np.log2(region.sum()) + BY_ROWS * np.log2(held[region] / held[region].mean())))
     beside = _beside(tiling, region, own)
-    tiling, which = _joined(tiling, region | (beside >= 0), bits, 1 - held.sum() / n)
+    rest = bits + _looser(tiling, region, bits)
+    tiling, which = _joined(tiling, region | (beside >= 0), rest, 1 - held.sum() / n)
     region, beside, own = region[which], beside[which], own[which]
     finer = np.minimum(tiling.levels[region][0] - tiling.levels + beside, FINER)
-    halved = np.where(region, own, np.maximum(np.where(beside >= 0, finer, 0), bits - tiling.levels))
+    halved = np.where(region, own, np.maximum(np.where(beside >= 0, finer, 0), rest - tiling.levels))
     return Zoomed(tiling, region, np.clip(halved, 0, deepest - tiling.levels), spent, is_rough)
 
 
@@ -75,7 +79,7 @@ def _by_cells(desk: Curator, frame: Frame, size: Integers, n: float, deepest: in
         deviation = desk.deviation(share)
         cells = float(np.clip(2 * n / max(deviation, 1e-9), least_cells, MOST_CELLS))
         halvings = min(max(1, round(np.log2(cells / region.sum()))), deepest - tiling.depth)
-        if n < CLEAR * deviation or halvings < 1:
+        if n < CLEAR[len(size)] * deviation or halvings < 1:
             break
         tried, is_new = tiling.divided(np.where(region, halvings, 0)), np.repeat(region, np.where(region, 1 << halvings, 1))
         kept = _kept(desk, TileCounts(frame, tried), is_new, share, n)
@@ -94,6 +98,13 @@ def _by_block(desk: Curator, frame: Frame, size: Integers, n: float, deepest: in
     if share > DEAREST:
         return Tiling.whole(size), np.ones(1, dtype=bool), 0.0
     return crowded_block(desk, frame, size, share, n, deepest)
+
+
+def _looser(tiling: Tiling, region: Bools, bits: int) -> int:
+    """How often cells outside are halved once more, as if the box were 2**WIDE times as large as the region at most: in looser
+    bounds one of 2**bits cells would hold several small clusters."""
+    halvings = -np.log2(np.exp2(-tiling.levels[region].astype(float)).sum())
+    return int(np.clip(np.rint(halvings - WIDE), 0, max(0, MOST_BITS - bits)))
 
 
 def _joined(tiling: Tiling, kept: Bools, bits: int, outside: float) -> tuple[Tiling, Integers]:
