@@ -177,7 +177,7 @@ def test_what_noise_adds_to_kept_counts_is_known(is_pure):
 
 @pytest.mark.parametrize(("halvings", "bits", "more"), [(11, 8, 0), (14, 8, 3), (14, 14, 2), (20, 17, 0)])
 def test_cells_outside_are_finer_in_loose_bounds_alone(halvings, bits, more):
-    """One cell of 2**-halvings of the box is the region: up to 2**-11 the grid over the box is fine enough, and 2**16 cells the most."""
+    """The region is one cell of 2**-halvings of the box: up to 2**-11 one grid is fine enough, and 2**16 cells are the most."""
     tiling = Tiling.whole(np.array([1 << 11, 1 << 11])).divided(np.array([2]))
     tiling = tiling.divided(np.array([halvings - 2, 0, 0, 0]))
     region = np.arange(len(tiling.levels)) == 0

@@ -28,7 +28,7 @@ INITS = ("hst", "k-median++", "random")
 
 RESTARTS, SHAKES, FEW_PAIRS = 3, 50, 2**24
 TWICE = 50  # centres, of which the better of two searches is kept: local optima lie further above the best ones
-FIRST, FOR_EACH = 400, 40  # points, or so many for a centre if that is more, that are candidates before all are, for coarse swaps
+FIRST, FOR_EACH = 400, 20  # points, or so many for a centre if that is more, that are candidates before all are, for coarse swaps
 DRAWN, AROUND = 600, 300  # candidates by k-median++, and around all centres together; 10 for every centre if that is more
 PARTS = (4, 16, 64)  # of its cluster around a centre, nearer and nearer
 

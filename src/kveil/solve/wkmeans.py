@@ -14,6 +14,7 @@ from kveil.solve import _lloyd_kernels as _kernels
 from kveil.solve.swaps import Run, swapped
 
 MANY, PER_CENTER = 2**14, 64  # points: of more, groups of neighbours are clustered before all of them are
+FEW = 2**10  # points: of so many, distances between all of them are worked out once for all starts
 CURVE_BITS, MOST_TURNS = 12, 4  # halvings of a column, for the order of neighbours, and how many columns are halved
 
 
@@ -32,7 +33,8 @@ def thorough_kmeans(points: Floats, weights: Floats, n_clusters: int, rng: np.ra
         centers = start.copy()
         return centers, float(_kernels.lloyd(points, weights, centers, steps, still))
 
-    starts = (lloyd(_greedy(points, weights, n_clusters, rng), 12) for _ in range(6))
+    apart = _distances(points)
+    starts = (lloyd(_greedy(points, weights, n_clusters, rng, apart), 12) for _ in range(6))
     best = min(starts, key=lambda run: run[1])
     best = swapped(points, weights, best, "sqeuclidean", lambda start: lloyd(start, 8), rng)
     return lloyd(best[0], 50)[0]
@@ -44,7 +46,7 @@ def quick_kmeans(points: Floats, weights: Floats, n_clusters: int, rng: np.rando
     if len(points) <= n_clusters:
         return padded(points, n_clusters, rng)
     points = np.ascontiguousarray(points, dtype=np.float64)
-    centers = _greedy(points, weights, n_clusters, rng)
+    centers = _greedy(points, weights, n_clusters, rng, None)
     _kernels.lloyd(points, weights, centers, 12, 1e-6 * float(points.var(axis=0).mean()))
     return centers
 
@@ -83,8 +85,13 @@ def padded(points: Floats, n_clusters: int, rng: np.random.Generator) -> Floats:
     return np.concatenate([points, copies + jitter])
 
 
-def _greedy(points: Floats, weights: Floats, n_clusters: int, rng: np.random.Generator) -> Floats:
-    """k-means++ that tries several candidates a round and keeps the best, as scikit-learn does."""
+def _distances(points: Floats) -> Floats | None:
+    """Squared distances between all points, if they are few."""
+    return cdist(points, points, "sqeuclidean") if len(points) <= FEW else None
+
+
+def _greedy(points: Floats, weights: Floats, n_clusters: int, rng: np.random.Generator, table: Floats | None) -> Floats:
+    """k-means++ that tries several candidates a round and keeps the best, as scikit-learn does. `table`: all distances."""
     n_trials, last = 2 + int(np.log(n_clusters)), len(points) - 1
     centers, best = np.empty((n_clusters, points.shape[1])), np.ones(len(points))
     for t in range(n_clusters):
@@ -93,7 +100,7 @@ def _greedy(points: Floats, weights: Floats, n_clusters: int, rng: np.random.Gen
             centers[t:] = centers[0]
             break
         picks = np.minimum(np.searchsorted(below, rng.random(n_trials if t else 1) * below[-1], side="right"), last)
-        apart = cdist(points[picks], points, "sqeuclidean")
+        apart = cdist(points[picks], points, "sqeuclidean") if table is None else table[picks]
         near = np.minimum(best, apart) if t else apart
         kept = int(np.argmin(near @ weights))
         centers[t], best = points[picks[kept]], near[kept]

@@ -43,12 +43,18 @@ def run(work: Callable[[Iterator[T]], R], tasks: Iterable[T], *, is_tiny: bool =
         if n <= 1:
             return [work(iter(waiting))]
         queue = _Queue(waiting)
-        with ThreadPoolExecutor(n) as pool:
-            running = [pool.submit(work, queue) for _ in range(n)]
-            try:
-                return [future.result() for future in running]
-            finally:
-                queue.close()  # after a failure or Ctrl-C the others stop at their next task
+        with ThreadPoolExecutor(n - 1) as pool:
+            running = [pool.submit(_shared, work, queue) for _ in range(n - 1)]
+            return [_shared(work, queue), *(future.result() for future in running)]  # the caller's thread is one of them
+
+
+def _shared(work: Callable[[Iterator[T]], R], queue: _Queue[T]) -> R:
+    """One thread's part. After a failure or Ctrl-C the others stop at their next task."""
+    try:
+        return work(queue)
+    except BaseException:
+        queue.close()
+        raise
 
 
 class _Queue(Generic[T]):
