@@ -80,4 +80,5 @@ def test_noise_alone_seldom_has_weight_outside(monkeypatch):
     """Single cells pass with exp(-5), 2.7 draws of 400; blocks with less, since Chernoff's bound is wide. With exp(-1) 147 do."""
     assert n_fooled() <= 12
     monkeypatch.setattr(counting, "FAR_OUTSIDE", 1.0)
+    monkeypatch.setattr(counting, "ALONE", 1.0)
     assert n_fooled() > 60

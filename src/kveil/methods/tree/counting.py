@@ -18,6 +18,7 @@ TWO, THREE = 2, 3  # halvings: a block has 4 cells, or 8
 SMALL, UP = 4, 10  # halvings: of blocks that need as much as if there were one for each cell, and of the largest
 NARROW = 3  # halvings of each column: blocks of more than 16 cells are at most an eighth of the box wide
 OUTSIDE = 3.0  # noise in outside blocks of one size passes with probability exp(-3) in all: a centre far out is a centre lost
+ALONE = 4.0  # and with exp(-4) in cells by themselves
 FAR_OUTSIDE = 5.0  # the same where nothing tells that there are rows outside at all
 LIKELY = 3.0  # deviations of a count outside: with fewer it has no weight, even if the cells around it show rows
 NEIGHBOURS = 8  # of a cell, about
@@ -69,6 +70,7 @@ def _pooled(tiling: Tiling, counts: Floats, weights: Floats, inside: Bools, devi
     has_rows = outside.any() and counts[outside].sum() >= STANDS_OUT * deviation * np.sqrt(outside.sum())
     among, among_outside = (np.log(max(1, part.sum())) for part in (inside, outside))
     without = among_outside + (OUTSIDE if has_rows else FAR_OUTSIDE)
+    by_size = [max(without, among_outside + ALONE), *[without] * UP]
     for up in range(UP + 1):
         rest = (found == 0) & (outside | (up > 0))
         if up > SMALL:  # smaller blocks have had their turn; and where in a wider one rows are, nobody could tell
@@ -77,7 +79,7 @@ def _pooled(tiling: Tiling, counts: Floats, weights: Floats, inside: Bools, devi
         fewer = max(0, up - SMALL) * np.log(2)
         least, least_outside = (
             sure_sum(sizes, log - min(fewer, most), is_pure=is_pure)
-            for log, most in ((among + WITHIN, among), (without, among_outside))
+            for log, most in ((among + WITHIN, among), (by_size[up], among_outside))
         )
         passed = rest & (sums >= np.maximum(np.where(outside, least_outside, least) * deviation, 0.5))
         found[passed] = sums[passed] / sizes[passed]

@@ -13,11 +13,12 @@ from kveil.methods.steps import asked_means
 from kveil.partition.midpoints import halving_order
 from kveil.questions.cells import Residuals, Stage
 from kveil.questions.frame import Frame, whole_steps
-from kveil.solve.evidence import shows_rows
+from kveil.solve.evidence import shows_rows, sure_sum
 from kveil.solve.wkmeans import quick_kmeans
 from kveil.space.euclidean import Centers
 
 EVERYWHERE = 0.75  # of the cells of a stage show rows: finer ones would not
+FEW_BY_CHANCE = 4.0  # an outpost without rows stands out with probability exp(-4) in all
 
 
 class Leaves(NamedTuple):
@@ -80,15 +81,16 @@ def joined(leaves: Leaves, most: int, rng: np.random.Generator) -> Leaves:
 
 
 def outposts(half: Floats, full: Floats) -> Leaves:
-    """A point far out on either side of every axis, between where cells end and where the domain does: rows that the cells
-    cut off, a small cluster of outliers say, gather there."""
-    n = len(half)
-    away = np.diag((half + full) / 2)
-    reaches = np.maximum((full - half) / 2, 1.0)
-    is_far = np.tile(full > 1.5 * half, 2)
-    reaches = np.tile(reaches, 2)[is_far]
-    halves = np.tile(reaches[:, None] / np.sqrt(n), (1, n))
-    return Leaves(np.vstack([away, -away])[is_far], np.zeros(2 * n)[is_far], reaches, halves)
+    """Points far out on either side of every axis, from where cells end to where the domain does, each about twice as far as the
+    one before: rows that the cells cut off, a small cluster of outliers say, gather at one of them, however loose bounds are."""
+    n, near, found = len(half), np.maximum(half, 1.0), [np.zeros((0, 2 * len(half) + 1))]
+    while (is_far := full > 1.5 * near).any():
+        far = np.where(full > 3 * near, 2 * near, full)
+        away, reaches = np.diag((near + far) / 2)[is_far], np.maximum((far - near) / 2, 1.0)[is_far, None]
+        found += [np.hstack([points, reaches, np.tile(reaches / np.sqrt(n), (1, n))]) for points in (away, -away)]
+        near = np.where(is_far, far, near)
+    points, reaches, halves = np.split(np.concatenate(found), [n, n + 1], axis=1)
+    return Leaves(points, np.zeros(len(points)), reaches[:, 0], halves)
 
 
 def with_means(ground: Ground, frame: Frame, leaves: Leaves, outside: Leaves, share: float) -> Grown:
@@ -102,7 +104,8 @@ def with_means(ground: Ground, frame: Frame, leaves: Leaves, outside: Leaves, sh
     points = leaves.points + np.where(found.is_weak[:, None], 0.0, found.moves)
     weights = np.where(found.is_weak, np.maximum(found.counts, 0) / 4, found.counts)
     deviation = ground.desk.deviation(0.25 * share)
-    is_noise = (np.arange(len(points)) >= n_leaves) & (found.counts < 4 * deviation)
+    least = sure_sum(np.ones(1), np.log(max(1, len(outside.points))) + FEW_BY_CHANCE, is_pure=ground.desk.kind == "pure")[0]
+    is_noise = (np.arange(len(points)) >= n_leaves) & (found.counts < least * deviation)
     return Grown(leaves._replace(points=points, weights=np.where(is_noise, 0.0, weights)), deviation)
 
 
