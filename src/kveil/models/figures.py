@@ -76,6 +76,9 @@ def figures(method: Tree, rows: float) -> tuple[Figures, tuple[str, ...]]:
             f"the budget tells {told_apart} of {k} centres apart: a fit would return "
             + ("one mean, repeated." if told_apart == 1 else "these, the others repeated.")
         )
+    elif not _has_cells(draws):  # one centre was asked for
+        notes.append("the budget is too small for a tree: a fit would return the mean of all rows.")
+    if told_apart < k or not _has_cells(draws):
         draws = _draws(method, PLENTY)
     of_counts, of_sums = (_last(draws, Residuals, part) for part in (0, 1))
     stage = _last(draws, Votes if method.task.sample is not None else (Stage, TileCounts), 0)
@@ -120,6 +123,10 @@ def _draws(method: Tree, rows: float) -> list[Draw]:
     with np.errstate(all="ignore"):
         runs.run(desk, np.random.default_rng(0))
     return desk.draws
+
+
+def _has_cells(draws: list[Draw]) -> bool:
+    return any(isinstance(draw.question, Stage | TileCounts | Votes) for draw in draws)
 
 
 def _last(draws: list[Draw], kind: type | tuple[type, ...], part: int) -> Draw:
