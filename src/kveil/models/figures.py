@@ -35,8 +35,9 @@ ZCDP_LIMITS: dict[float, Ends] = {16: (0.03, 0.3), inf: (0.3, 1.0)}
 class Figures:
     """The noise in the last step of `method="tree"` on dense rows, for clusters of equal size.
 
-    Exact, but for two cases. At most three columns: a fit looks up to three times before it counts cells, and this is for three
-    looks; with fewer, the noise of a cell is up to 17 % smaller. Above 12 columns (Gaussian noise: 16) released values decide how
+    Exact, but for some cases. At most three columns: a fit looks up to three times before it counts cells, and this is for three
+    looks; with fewer, the noise of a cell is up to 17 % smaller. Looks at few rows cost as much as the noisy number of rows says,
+    so the noise of a cell may be half or twice as large. Above 12 columns (Gaussian noise: 16) released values decide how
     many steps there are: pure noise is as the noisy number of rows says, and long Gaussian noise means fewer centres, each with
     less. Where noise is so small that a fit takes more steps, the last one is as it would be
     without them.
