@@ -7,6 +7,7 @@ from kveil.audit import Attack, check
 from kveil.auditing.catalogue import SUBJECTS
 from kveil.auditing.fitting import Fits, fitted
 from kveil.auditing.leaving import observe
+from kveil.collect.protocols import PROTOCOLS as DEVICES
 from kveil.federate.protocols import PROTOCOLS
 
 
@@ -34,10 +35,11 @@ def test_every_method_has_a_subject():
 
 
 def test_everything_that_spends_budget_has_a_subject():
-    """Functions and models by name; every protocol of a federation that promises something."""
+    """Functions and models by name; every protocol of a federation that promises something, and of devices."""
     for name in ("evaluate", "describe", "find_bounds", "private_candidates", "stream", "federation"):
         assert name in SUBJECTS
     assert {f"federation, {name}" for name in PROTOCOLS if name not in ("cells", "dk")} <= SUBJECTS.keys()
+    assert {f"device, {name}" for name in DEVICES if not name.startswith("lae-")} <= SUBJECTS.keys()
 
 
 @pytest.mark.statistical

@@ -271,6 +271,33 @@ def test_a_whole_transcript_never_favours_a_point_by_more_than_epsilon(protocol,
     collector.dispose()
 
 
+def test_in_a_later_round_only_its_own_cohort_answers_and_nobody_twice(monkeypatch):
+    """Two bars, each of which holds alone: whose turn it is, and the book, which knows a campaign by any of its rounds."""
+    collector = make_collector()
+    collector.open(make_campaign(protocol="zoom", min_reports=0), *OPEN)
+    (campaign,) = collector.campaigns()
+    first = collector.manifests(campaign)
+    collector.close(campaign)
+    collector.next_manifest(campaign, *OPEN)
+    chain = collector.manifests(campaign)
+    (low, high), (later, last) = Manifest.from_bytes(chain[-1].body).header.cohorts
+    assert (low, high + 1, last) == (0, later, 2**16 - 1)
+    for cohort in (low, high, later, last):
+        client = make_device()
+        monkeypatch.setattr(client, "cohort", lambda header, cohort=cohort: cohort)
+        told = [client.answer(signed, [0.5, 0.5]) for signed in (first, chain)]
+        assert [isinstance(each, bytes) for each in told] == [cohort <= high, cohort >= later]
+        assert {each.why for each in told if isinstance(each, Refusal)} == {"not asked"}
+        assert [spend.epsilon for spend in client.history()] == [1]
+    client = make_device()
+    for signed, cohort in ((first, low), (chain, last)):
+        monkeypatch.setattr(client, "cohort", lambda header, cohort=cohort: cohort)
+        told = client.answer(signed, [0.5, 0.5])
+    assert told.why == "answered"
+    assert client.remaining() == 3
+    collector.dispose()
+
+
 def test_in_all_rounds_mode_every_round_is_answered_once_and_costs_its_own_part():
     collector = make_collector()
     terms = {"protocol": "refine", "center": [0] * 4, "epsilon": 3, "mode": "all_rounds", "min_reports": 0}

@@ -1,5 +1,6 @@
 """Whole campaigns: cost against k-means without privacy, one report a person, and what a transcript tells of a point."""
 
+from dataclasses import dataclass
 from fractions import Fraction
 from math import log, sqrt
 
@@ -7,12 +8,15 @@ import numpy as np
 import pytest
 
 from kveil.collect import device
+from kveil.collect import simulate as simulation
+from kveil.collect.answers import FromLaw
 from kveil.collect.documents import query_document, read_query
 from kveil.collect.encoding import preferred
 from kveil.collect.lae import PAPER, Lae
+from kveil.collect.manifest import split_cohorts
 from kveil.collect.protocols import PROTOCOLS, build
 from kveil.collect.queries import MOST_QUERIES, Outcome, Round, Terms
-from kveil.collect.simulate import cohort_ends, simulate
+from kveil.collect.simulate import COHORTS, cohort_ends, simulate
 from kveil.errors import InvalidValue
 from kveil.kernel.loss import response_weights
 from kveil.testing import scripted
@@ -164,11 +168,45 @@ def test_no_report_of_a_transcript_tells_two_points_apart_by_more_than_epsilon(n
     assert 0 < worst <= log(a / b) + 1e-12 <= float(epsilon) + 1e-12
 
 
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_everyone_is_asked_in_one_round_and_nobody_in_two(name):
+    shares = PROTOCOLS[name](Terms(1000, 3, 2, Fraction(1)), b"shares").shares
+    assert sum(map(Fraction, map(str, shares))) == 1
+    ends = cohort_ends(shares)
+    assert (np.diff(ends) > 0).all()
+    assert ends[-1] == COHORTS
+    assert split_cohorts(shares) == tuple(zip([0, *ends[:-1]], ends - 1, strict=True))
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a protocol may see of answers, and nothing of what they are made of."""
+
+    _of: FromLaw
+
+    def received(self, query):
+        return self._of.received(query)
+
+    def support(self, query, keys):
+        return self._of.support(query, keys)
+
+    def sums(self, query, keys, start=0):
+        return self._of.sums(query, keys, start)
+
+
+@pytest.mark.parametrize("name", ["grid", "zoom", "refine", "lae", "lma"])
+def test_rounds_follow_from_what_answers_say_and_not_from_the_points_behind_a_simulation(name, monkeypatch):
+    points, _ = mixture(5_000, 3, 2, 4)
+    plain = ran(name, points, 3, 2, 1)
+    monkeypatch.setattr(simulation, "FromLaw", lambda *given: Shown(FromLaw(*given)))
+    shown = ran(name, points, 3, 2, 1)
+    assert shown.outcome.centres.tobytes() == plain.outcome.centres.tobytes()
+
+
 def test_protocols_are_functions_of_terms_seed_and_answers():
     """A collector that lost its memory gets the same queries from storage."""
     points, _ = mixture(5_000, 3, 6, 2)
     terms, epsilon = Terms(5_000, 3, 6, Fraction(4)), Fraction(4)
-    from kveil.collect.answers import FromLaw
 
     def again(number):
         protocol = build("refine", terms, b"same")

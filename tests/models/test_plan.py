@@ -105,6 +105,12 @@ def test_centres_that_cannot_be_told_apart_are_said_to_be():
     assert "one mean, repeated" in str(found)
 
 
+@pytest.mark.parametrize(("d", "delta"), [(20, 1e-6), (14, 0.0)])
+def test_one_centre_that_gets_no_tree_is_planned_as_one_mean(d, delta):
+    planned = plan(PrivateKMeans(1, epsilon=0.01, delta=delta, bounds=(-1, 1)), 100, d)
+    assert any("the mean of all rows" in note for note in planned.notes)
+
+
 def test_a_hundred_million_rows_are_planned():
     sample = clusters(300, 2)
     model = PrivateKMeans(3, epsilon=0.5, bounds=(-1, 1))

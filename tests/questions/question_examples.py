@@ -233,6 +233,16 @@ def residuals(rng, ground, kind=cells.Residuals):
     return Example(kind(frame, near, str(by), str(of), bases, radii, by_coordinates=by_coordinates), ground)
 
 
+def residuals_in_columns(rng, ground):
+    """Of some, sums are released in some columns alone: one of them, or most."""
+    made = residuals(rng, ground)
+    if made is None or made.question.of == "projected" or rng.random() < 0.4:
+        return made
+    n = int(rng.choice([1, max(1, ground.d - 1)]))
+    columns = np.sort(rng.permutation(ground.d)[:n])
+    return made._replace(question=replace(made.question, frame=replace(made.question.frame, columns=columns)))
+
+
 def column_costs(rng, ground, *, picked=None):
     """Over sums of sparse rows, which are not moved: so every question has the frame of those sums."""
     if not ground.is_sparse or (made := residuals(rng, ground)) is None or made.question.of == "projected":
@@ -455,7 +465,7 @@ MAKERS = {
     public_sample.Gain: gain,
     cells.SecondMoments: lambda rng, ground: squares(rng, ground, cells.SecondMoments),
     cells.Stage: stage,
-    cells.Residuals: residuals,
+    cells.Residuals: residuals_in_columns,
     closeness.NearestBins: nearest_bins,
     closeness.Closeness: close,
     closeness.Shape: lambda rng, ground: close(rng, ground, closeness.Shape),

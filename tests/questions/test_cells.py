@@ -100,6 +100,13 @@ def test_distances_by_centre_add_up_to_those_of_all_rows():
     assert by_center.reshape(2, 4).sum(axis=0).tolist() == together.tolist()
 
 
+def test_the_sum_of_a_block_of_long_rows_is_exact():
+    """All on one side: single floats would round it, and blocks would round it differently."""
+    rows = np.random.default_rng(0).integers(2**22, 2**23, (3000, 3)).astype(np.int32)
+    (n,), total = Whole(Frame(None, np.zeros(3, dtype=np.int64), 2**25)).raw(rows)
+    assert (n, total.tolist()) == (3000, rows.astype(np.int64).sum(axis=0).tolist())
+
+
 @pytest.mark.parametrize("radius", [1, 5, 1000])
 def test_residuals_are_clipped_and_scaled(radius):
     plain = Frame(None, np.zeros(2, dtype=np.int64), 10**6)

@@ -45,6 +45,22 @@ def test_rows_are_moved_into_the_ball_as_integers_say():
             assert Frame(None, middle, radius).centred(rows.astype(np.int32)).tolist() == [inside(row, radius) for row in away]
 
 
+def test_projected_rows_at_the_rim_are_cut_as_integers_say():
+    """Floats tell of nearly all rows that they are short; of one that is as long as the ball is wide they say nothing."""
+    rng = np.random.default_rng(0)
+    for d, p, bits in ((14, 12, 22), (40, 2, 23), (5, 4, 16)):
+        domain = Box(np.full(d, -1.0), np.full(d, 1.0), bits)
+        whole, axes = Frame.of(domain, None), random_axes(d, p, rng)
+        rows = rng.integers(-domain.top, domain.top + 1, (20, d))
+        parts = [[sum(int(x) * int(a) for x, a in zip(row, axis, strict=True)) >> AXIS_BITS for axis in axes.T] for row in rows]
+        for row, part in zip(rows, parts, strict=True):
+            length = math.isqrt(sum(x * x for x in part))
+            for reach in (length // 3, length - 1, length, length + 1):
+                frame = Frame(None, whole.middle, whole.radius, axes, reach)
+                cut = [min(max(x, -2 * reach), 2 * reach) for x in part]
+                assert frame.projected(frame.centred(row[None].astype(np.int32))).tolist() == [inside(cut, reach)]
+
+
 def inside(row, radius):
     square = sum(x * x for x in row)
     divisor = int(math.sqrt(float(square))) + 2

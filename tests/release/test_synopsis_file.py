@@ -32,6 +32,7 @@ def full(d: int = 3, m: int = 7) -> Synopsis:
     return Synopsis(
         "centers", RNG.normal(size=(m, d)), RNG.normal(size=m), RNG.random(m) < 0.5, RNG.random((m, d)), 1.25, 100.0, 2.0,
         np.zeros(d), bins(False), (step, Step(np.zeros(3), 1, np.ones(3))), np.ones(m), shown,
+        np.arange(d) > 0,
     )  # fmt: skip
 
 

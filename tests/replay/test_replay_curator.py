@@ -21,6 +21,7 @@ from neighbours import DEMAND, OTHERS, Pairs, demands, halves, mixed, odd, peopl
 from kveil import Euclidean, Graph, Ledger, PrivateKMeans, PrivateKMedian, read, tuning
 from kveil.auditing.released import filed, fitted
 from kveil.auditing.tape import play as replay
+from kveil.methods.ground import Ground
 from kveil.methods.task import PRIVATE_INITS
 from kveil.models.private_kmedian import METHODS, UNIVERSE_METHODS
 from kveil.testing import scripted
@@ -73,6 +74,11 @@ COLUMNS = replace(FEW_STEPS, recovery="columns")
 REPLACE = {"relation": "replace-one"}
 COSINE = {"metric": "cosine", "bounds": None}
 SIGNS = tuning.Spherical(nonzeros=3, signed=True)
+
+
+def flight(*ends: int) -> dict[str, Any]:
+    """So many stairs in a row: a threshold between them is crossed by some pair, whatever the noise."""
+    return {"tables": partial(stairs, steps=range(*ends))}
 
 
 def of_people(most: int) -> dict[str, Any]:
@@ -132,6 +138,10 @@ KMEANS = {
     "tree, stairs": means("tree", epsilon=4.0, tables=stairs),
     "tree, zooming, stairs": means("tree", tables=partial(stairs, steps=(1, 5, 8))),  # a look with a row more keeps a cell more
     "tree, few rows in loose bounds": means("tree", epsilon=10.0, tables=stairs, bounds=(-20.0, 20.0)),  # looks block by block
+    # The last look finds a block only if it holds 70 % of all rows; and parts of a region, or what is outside, show rows or none.
+    "tree, loose bounds, high stairs": means("tree", epsilon=4.0, **flight(66, 96), bounds=(-20, 20)),
+    "tree, loose bounds, low stairs": means("tree", **flight(40), bounds=(-20, 20)),
+    "tree, loose bounds, low stairs, noise": means("tree", epsilon=10.0, **flight(40), bounds=(-20, 20)),
     "tree, replace-one": means("tree", **REPLACE),
     "tree, people": means("tree", **of_people(3)),
     "tree, ball": means("tree", 3, radius=1.0),
@@ -162,6 +172,8 @@ KMEANS = {
     "tree, projection": means("tree", 14, epsilon=300.0),
     "tree, projection, no signal": means("tree", 14, epsilon=1.0),
     "tree, projection, Gaussian": means("tree", 20, epsilon=100.0, **GAUSS),
+    "tree, projection, columns left out": means("tree", 20, epsilon=10.0, **flight(30), bounds=(-1, 0.5)),
+    "tree, projection, two stages or three": means("tree", 18, epsilon=1000.0, **flight(80, 110), **GAUSS),
     "tree, principal axes": means("tree", 20, epsilon=100.0, **GAUSS, tuning=tuning.Tree(frame="pca")),
     "tree, public sample": means("tree", 6, epsilon=300.0, public=open_rows(6)),
     "tree, public sample, people": means("tree", 6, epsilon=300.0, public=open_rows(6), **GAUSS, **REPLACE, **of_people(2)),
@@ -307,6 +319,23 @@ def test_cases_with_a_radius_for_each_centre_ask_for_distances_by_centre():
             left = CASES[name].act(next(CASES[name].pairs()).table)
         assert "distances by centre" in {draw.label for draw in left["guarantee"].draws}, name
     assert len(names) == 3
+
+
+def test_cases_of_a_projection_take_both_ways(monkeypatch):
+    """Some fits leave columns out of sums, and others none; some trees have two stages, and others three."""
+    narrowed, found = [], {}
+    whole = Ground.narrowed
+    monkeypatch.setattr(Ground, "narrowed", lambda ground, columns: narrowed.append(len(columns)) or whole(ground, columns))
+    for name in ("columns left out", "two stages or three"):
+        ways, case = set(), CASES[f"means: tree, projection, {name}"]
+        for pairs in case.pairs():
+            narrowed.clear()
+            with scripted(1):
+                draws = case.act(pairs.table)["guarantee"].draws
+            stages = sum(draw.times for draw in draws if draw.label == "cells of the tree")
+            ways.add(bool(narrowed) if name == "columns left out" else stages)
+        found[name] = ways
+    assert found == {"columns left out": {False, True}, "two stages or three": {2, 3}}
 
 
 def test_every_method_and_private_start_is_replayed():

@@ -104,6 +104,19 @@ def test_guesses_in_float32_are_the_exact_labels(d, spread):
         assert assign(rows.astype(dtype), centers).tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("d", [3, 32])
+def test_many_centres_are_exact_where_steps_differ_by_column_or_rows_are_sparse(d):
+    """Guesses are for dense rows whose steps are all alike; others must not be taken for such."""
+    rng = np.random.default_rng(d)
+    rows = np.where(rng.random((500, d)) < 0.4, rng.integers(-1000, 1001, (500, d)), 0).astype(np.int32)
+    codes, ratio = rng.integers(-1000, 1001, (40, d)).astype(np.float64), np.linspace(0.01, 1.0, d)
+    for steps in (None, ratio):
+        seen = rows if steps is None else np.rint(rows * steps)
+        expected = ((seen[:, None] - codes) ** 2).sum(axis=2).argmin(axis=1).tolist()
+        assert assign(rows, Centers(codes, steps)).tolist() == expected
+        assert assign(csr_array(rows), Centers(codes, steps)).tolist() == expected
+
+
 def test_float32_alone_would_mistake_labels():
     """The twin: without asking who is sure, labels of the test above are wrong."""
     rng = np.random.default_rng(3)
@@ -115,3 +128,30 @@ def test_float32_alone_would_mistake_labels():
     exact = ((rows[:, None, :] - codes) ** 2).sum(axis=2).argmin(axis=1)
     assert (owner != exact).any()
     assert np.array_equal(owner[is_sure], exact[is_sure])
+
+
+@pytest.mark.parametrize(
+    ("long", "d", "near"),
+    [*(("rows and centres", d, 2**16) for d in (1, 4, 32)), ("rows", 4, 2**6), ("rows", 32, 2**6), ("two centres", 4, 2**16)],
+)
+def test_whoever_is_sure_leads_by_more_than_floats_may_be_off(long, d, near):
+    """Rows beside the middle of two centres, by leads of all sizes. Right labels alone would not show a bound that is too short:
+    roundings seldom add up. Two scores are off by less than this `off`, together by less than `2 * off` of the kernel."""
+    rng = np.random.default_rng(d)
+    codes = rng.integers(-near, near + 1, (40, d))
+    codes[: {"rows and centres": 40, "rows": 0, "two centres": 2}[long]] += 2**20
+    if long == "rows":  # along an axis in which all centres agree
+        codes[:, 0] = 1
+    one, other = codes[rng.integers(0, 2 if long == "two centres" else 40, (2, 20_000))]
+    steps = np.rint(2.0 ** rng.uniform(0, 14, (20_000, 1))).astype(np.int64)
+    rows = (one + other) // 2 + steps * np.sign(one - other)
+    rows[:, 0] = 2**24 if long == "rows" else rows[:, 0]
+    centers = Centers(codes.astype(np.float64), None)
+    owner, is_sure = np.empty(len(rows), dtype=np.int32), np.empty(len(rows), dtype=np.bool_)
+    euclidean._kernels.guess_closest(rows, *centers.narrow, owner, is_sure)
+    two = np.sort(((rows[:, None] - codes) ** 2).sum(axis=2), axis=1)[:, :2]
+    lead, longest = two[:, 1] - two[:, 0], np.linalg.norm(codes, axis=1).max()
+    off = (d + 3) * 2.0**-24 * longest * (longest + 2 * np.linalg.norm(rows, axis=1))
+    assert (lead[is_sure] > off[is_sure]).all()
+    assert is_sure.any()
+    assert ((off / 2 < lead) & (lead <= off)).any()

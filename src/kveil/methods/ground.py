@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kveil.arrays import Floats, Integers
+from kveil.arrays import Bools, Floats, Integers
 from kveil.desk.base import Curator
 from kveil.methods.base import Found
 from kveil.methods.task import Task
@@ -36,6 +36,11 @@ class Ground:
     def width(self) -> int:
         """In how many columns sums of rows have noise."""
         return self.d if self.whole.columns is None else len(self.whole.columns)
+
+    @property
+    def summed(self) -> Bools | None:
+        """(d,) whether sums of rows are asked for in a column; None: in all."""
+        return None if self.whole.columns is None else np.isin(np.arange(self.d), self.whole.columns)
 
     def narrowed(self, columns: Integers) -> Ground:
         """The same ground, with sums of rows in these columns alone."""

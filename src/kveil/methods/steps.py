@@ -267,5 +267,7 @@ def one_mean(ground: Ground, about: Floats, radius: float, n: float, n_deviation
     center = within(base.astype(np.float64) + move, ground.reach)
     placed, how = Placed(center, counts.values, np.array([error])), Taken(base.astype(np.float64), counts.noise, move, float(r))
     middle = None if total is None else ground.positions(about)
-    kept: Synopsis = of_steps(ground.d, (noted(ground, placed, how),), n, n_deviation, middle=middle, total=total)
+    kept: Synopsis = of_steps(
+        ground.d, (noted(ground, placed, how),), n, n_deviation, middle=middle, total=total, summed=ground.summed
+    )
     return ground.found(np.tile(center, (k, 1)), np.full(k, 1 / k), np.full(k, error), (NO_SIGNAL,), kept)

@@ -51,7 +51,8 @@ class Verdict:
         noise, or half of a cluster. None if errors are not known.
     explained: how much of the cost of one mean the centres explain; None if nothing tells. Above 0.1 they are better than it.
     noise_share: what noise adds to the mean cost at least, as a share of it (the median centre); None if nothing tells.
-    column_errors: (k, d) standard error of every number of every centre, in the unit of its column: the noise alone.
+    column_errors: (k, d) standard error of every number of every centre, in the unit of its column: the noise alone. Where sums
+        were asked for in some columns, the others have the mean of all rows, and an even part of the error as a guess.
     low, high: (k, d) an interval about every number of every centre for the mean of the rows nearest to it: two
         standard errors of the noise, of clipping rows and of stopping early. 92 to 99 % of them held in those fits.
     """
@@ -123,7 +124,10 @@ class _Noise(NamedTuple):
         assert release.n_features is not None
         scaling, domain = scaling_of(release.parameters), _domain(release)
         widths = np.ones(release.n_features) if scaling is None or domain is None else units(domain, scaling)
+        summed = getattr(release.synopsis, "summed", None)
         by_column = widths / sqrt(len(widths))
+        if summed is not None and summed.any():  # an even part of the noise would be too little in columns that have all of it
+            by_column = np.where(summed, widths / sqrt(summed.sum()), by_column)
         if release.errors is None:
             return cls(None, None, widths, by_column)
         errors = release.errors / sqrt(np.mean(widths**2))

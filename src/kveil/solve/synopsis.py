@@ -169,6 +169,8 @@ class Synopsis:
     steps: every released step, the last one last.
     errors: (m,) of kind "centers": standard error of each point, in the distance of the model.
     projected: of kind "centers": the leaves that the clusters were found from.
+    summed: (d,) in which columns sums of rows were asked for; in the others centres have the released mean of all rows. None: in
+        all.
     """
 
     kind: Kind
@@ -184,12 +186,13 @@ class Synopsis:
     steps: tuple[Step, ...] = ()
     errors: Floats | None = None
     projected: Projected | None = None
+    summed: Bools | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
             raise ValueError(f'a synopsis is of kind "cells", "leaves" or "centers", not {self.kind!r}.')
         m, d = np.shape(self.points)
-        _settle(self, points=(m, d), counts=(m,), kept=(m,), half=(m, d), middle=(d,), errors=(m,))
+        _settle(self, points=(m, d), counts=(m,), kept=(m,), half=(m, d), middle=(d,), errors=(m,), summed=(d,))
         object.__setattr__(self, "steps", tuple(self.steps))
 
     @property
@@ -275,4 +278,4 @@ def _settle(part: Any, **shapes: tuple[int | None, ...]) -> None:
             object.__setattr__(part, field.name, kind(value))
 
 
-TYPES: dict[str, Any] = {"kept": np.bool_, "sites": np.int64, "sizes": np.int64}
+TYPES: dict[str, Any] = {"kept": np.bool_, "summed": np.bool_, "sites": np.int64, "sizes": np.int64}

@@ -43,6 +43,7 @@ def of_recovered(
         "centers", ground.positions(seen.middle + moves), counts, np.ones(len(counts), dtype=bool), np.zeros((len(counts), d)),
         deviation, seen.n, seen.n_deviation, middle_of(ground, seen), seen.total,
         errors=np.minimum(errors, ground.reach) * ground.length, projected=_projected(ground, seen, frame, grown),
+        summed=ground.summed,
     )  # fmt: skip
 
 
