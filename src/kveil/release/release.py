@@ -291,7 +291,7 @@ class Release:
 
     def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] | None = None) -> Any:
         """The centres as a data frame, one row per centre: the columns of the data, then `weight` and `error`, if they were
-        released. Centres that are points of a universe have a column `index`, and `name` if points have names.
+        released. Centres that are points of a universe have a column `index`, and `name` and coordinates if points have them.
 
         backend: pandas, polars or pyarrow. Default: a pandas frame if pandas is installed, else a pyarrow table.
 
