@@ -56,8 +56,10 @@ class FederatedKMeans(EuclideanClusterer):
     bounds : Bounds, pair, list of pairs or dict, optional
         Public (low, high) of the features, as in `PrivateKMeans`. Parties given as `federate.Party` or by address bring
         their own, which must all be the same.
-    center, radius : array-like, float
-        A public ball in place of bounds.
+    center : array-like or float, optional
+        The middle of a public ball; default 0.
+    radius : float, optional
+        The radius of a public ball, instead of bounds.
     protocol : {"cells", "sample", "dk", "pdk"}, default "cells"
         "cells" (noisy counts and sums of public cells), "sample" (a noisy sample of rows), "pdk" (private k-variates++:
         parties are picked by noisy totals and give noisy rows), or "dk" (distributed k-means++, without privacy: rows go
