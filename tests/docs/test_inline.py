@@ -38,4 +38,4 @@ def test_a_link_called_after_a_file_is_called_after_its_page(hooks):
 
 def test_array_like_is_no_subtraction(hooks):
     html = '<code><span title="array">array</span> - <span title="like">like</span></code>'
-    assert hooks.on_page_content(html, page=None, config={"docs_dir": "docs"}, files=None) == "<code>array-like</code>"
+    assert hooks.on_post_page(html, page=None, config=None) == "<code>array-like</code>"

@@ -90,6 +90,10 @@ def _by_title(found: re.Match[str]) -> str:
 
 
 def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Pictures as part of the page, so that their text follows its colours; "array-like" is no subtraction."""
-    html = html.replace('<span title="array">array</span> - <span title="like">like</span>', "array-like")
+    """Pictures as part of the page, so that their text follows its colours."""
     return with_prose_marked(inlined(html, Path(config["docs_dir"])))
+
+
+def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:
+    """Types as they are written: "array-like" is read as a subtraction."""
+    return output.replace('<span title="array">array</span> - <span title="like">like</span>', "array-like")
