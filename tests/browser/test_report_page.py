@@ -56,7 +56,9 @@ def test_a_report_is_readable_at_any_width_and_asks_for_nothing(pages, browser, 
     tab.js("document.querySelector('details').open = true")
     assert tab.js("document.documentElement.scrollWidth <= innerWidth"), "nothing is wider than the screen"
     hints = tab.js("[...document.querySelectorAll('.scroll')].map(e => getComputedStyle(e.previousElementSibling).display)")
-    assert hints == ["block" if width == 390 else "none"] * (3 if name == "map" else 2), "what scrolls says so where it does"
+    assert hints == ["block" if width == 390 else "none"] * 2, "what scrolls says so where it does"
+    bar = tab.js("document.querySelector('.ledger svg')?.getBoundingClientRect().right ?? 0")
+    assert (0 < bar <= width) == (name == "map"), "the whole budget is seen, so that half of it looks like half"
     assert tab.js(LOW_CONTRAST) == []
     assert tab.js("document.querySelectorAll('script, b').length") == 0, "names are text"
     assert tab.complaints() == []

@@ -26,6 +26,8 @@ def test_options_come_from_the_file_that_is_here_and_typed_ones_win(kveil, csv, 
     assert (release.guarantee.epsilon, release.features, len(release.centers)) == (0.75, ("height", "age"), 3)
     used = {"--k": 3, "--bounds": "0,10", "--epsilon": 0.5, "--random-state": 1, "--columns": "height,age"}
     assert told["config"] == {"file": "kveil.toml", "options": used}
+    said = kveil("fit", csv, "-o", "again", "--columns", "age").out
+    assert "Options from kveil.toml: --k, --bounds, --epsilon, --random-state, --columns." in said, "epsilon was not typed"
 
 
 def test_another_file_may_be_named_and_all_commands_may_share_options(kveil, csv, here, budget):

@@ -62,6 +62,10 @@ def test_no_refusal_speaks_python_of_an_option():
         ("Or pass overwrite=True (--force) if it may be replaced.", "Or pass --force if it may be replaced."),
         ("no release, so overwrite=True does not touch it.", "no release, so --force does not touch it."),
         ("low < high: x. A list of tuples is one pair per column, a tuple of lists is (lows, highs).", "low < high: x."),
+        ("pass n_features=... (--columns), bounds or a sample.", "pass --columns, bounds or a sample."),
+        ("cost_curve needs the synopsis of a release.", "`kveil curve` needs the synopsis of a release."),
+        ("the folder that Release.save or `kveil fit` wrote.", "the folder that `kveil fit` wrote."),
+        ("no distance. Ask the universe: universe.nearest(release.centers).", "no distance."),
         ("these columns have no bounds of their own.", "these columns have no bounds of their own."),
         ("there is no file my_columns=3.csv.", "there is no file my_columns=3.csv."),
     ],
@@ -146,3 +150,9 @@ def test_a_line_is_completed(kveil, monkeypatch):
         monkeypatch.setenv("COMP_WORDS", typed)
         monkeypatch.setenv("COMP_CWORD", str(typed.count(" ")))
         assert found in kveil().out.split()
+
+
+def test_completion_is_offered_by_the_program_and_not_by_its_groups(kveil):
+    assert "--install-completion" in kveil("--help").out
+    for group in ("stream", "ledger", "keys", "federate", "collect", "reproduce"):
+        assert "completion" not in kveil(group, "--help").out, "it would be that of no program"

@@ -57,3 +57,26 @@ def test_parameters_that_share_a_line_have_one_default(name):
     for names in shared:
         defaults = {repr(inspect.signature(thing).parameters[each].default) for each in names.split(", ")}
         assert len(defaults) == 1, names
+
+
+def methods(thing: type) -> dict[str, object]:
+    """Public ones, also of classes above it in kveil."""
+    found = {name: getattr(thing, name) for name in dir(thing) if not name.startswith("_")}
+    return {
+        name: each for name, each in found.items() if inspect.isroutine(each) and "kveil" in str(getattr(each, "__module__", ""))
+    }
+
+
+FOR_SPACES = {"claim", "distances", "reach"}  # for whoever writes a universe
+FOR_LEDGERS = {"reserve", "note"}  # for models, which reserve
+FOR_SOURCES = {"map_reduce"}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if inspect.isclass(getattr(kveil, name))])
+def test_a_method_that_takes_several_things_lists_them(name):
+    inner = FOR_SPACES | FOR_LEDGERS | FOR_SOURCES
+    for called, method in methods(getattr(kveil, name)).items():
+        takes = [each for each in parameters(method) if each not in ("cls", "options", "unknown")]
+        if len(takes) > 1 and takes != ["X", "y"] and called not in inner:
+            found = sections(inspect.getdoc(method))
+            assert sorted(listed(found.get("Parameters", ""))) == sorted(takes), called

@@ -65,6 +65,12 @@ def test_outputs_are_written_below_their_blocks_once():
     assert "```text" not in with_outputs(once, ["", ""])
 
 
+def test_a_sentence_of_an_output_is_shown_to_its_end_and_json_is_cut():
+    sentence = "Pass bounds from public knowledge, " * 8 + "or spend part of the budget."
+    assert shortened(sentence) == sentence
+    assert shortened('{"epsilon": ' + "1" * 300 + "}").endswith("1 ...")
+
+
 MADE = [  # what refuses to overwrite
     r"(?<=\s)(?:-o|--out)[ =](\S+)", r"\b(?:ledger init|keys new|stream add|federate keys) (\S+)",
     r'\bLedger\.create\("([^"]+)"', r'\.save\("([^"]+)"(?!.*overwrite)',

@@ -40,6 +40,10 @@ def test_no_page_names_another_host_to_load_from(site):
     assert loaded == []
 
 
+def test_no_type_is_read_as_a_subtraction(site):
+    assert [page.name for page in site.glob("ref-*.html") if "</span> - <span" in page.read_text(encoding="utf-8")] == []
+
+
 @pytest.fixture(scope="module")
 def address(site):
     class Quiet(http.server.SimpleHTTPRequestHandler):

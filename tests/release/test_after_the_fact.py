@@ -86,6 +86,7 @@ def test_everything_afterwards_needs_neither_rows_nor_a_ledger_and_keeps_the_gua
     assert 2 <= curve.suggested <= 6
     assert json.loads(json.dumps(curve.to_dict()))["suggested"] == curve.suggested
     assert str(curve).count("\n") == 7
+    assert curve._repr_html_() == f"<pre>{curve}</pre>".replace("<- s", "&lt;- s")
     assert rows.shape == (100, release.n_features)
     assert (np.abs(rows) <= np.abs(release.domain().upper)).all()
     if release.n_features <= 2:

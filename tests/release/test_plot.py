@@ -69,6 +69,17 @@ def test_the_profile_is_coloured_by_distance_from_the_weighted_mean_in_spreads(m
     assert shown.texts[0][0] == "0.00" or shown.texts[0][0] == "0"
 
 
+def test_a_profile_without_numbers_says_so_and_how_much_of_it_may_be_noise(make):
+    def words(centers, **changes):
+        return " ".join(text.get_text() for text in make(centers=centers, **changes).plot().texts).replace("\n", " ")
+
+    left_out = "Numbers are left out: there are too many to read."
+    assert left_out not in words(rng.uniform(-4, 4, (3, 6)))
+    assert left_out in words(rng.uniform(-4, 4, (20, 40)), errors=None)
+    half = np.where(np.arange(20)[:, None] < 10, rng.uniform(-4, 4, (20, 40)), 0.0)
+    assert "Noise alone could explain" in words(half, errors=np.full(20, 5.0))
+
+
 def test_numbers_are_written_as_people_do(make):
     release = make(centers=[[12437.0, 0.3123, 2e6], [99000.0, 0.0001, 1e6]], errors=None, parameters={})
     texts = profile_figure.profile(release, scene(release)).texts

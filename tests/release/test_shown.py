@@ -51,6 +51,12 @@ def on_graph(tmp_path_factory):
     return PrivateKMedian(2, universe=graph, method="counts", random_state=0).fit(graph.find(["a", "b", "b"])).release_
 
 
+@pytest.fixture(scope="module")
+def on_map():
+    streets = Graph.from_edges([[0, 1], [1, 2]], xy=[[0.0, 5.0], [10.0, 5.0], [20.0, 7.5]])
+    return PrivateKMedian(2, universe=streets, method="counts", epsilon=9.0, random_state=0).fit([0] * 300 + [2] * 300).release_
+
+
 class TestFrame:
     def test_every_library_gets_the_same_table(self, release):
         frames = {name: release.to_frame(name) for name in ("pandas", "polars", "pyarrow")}
@@ -66,6 +72,10 @@ class TestFrame:
         assert list(frame.columns) == ["index", "weight", "name"] or list(frame.columns) == ["index", "name"]
         assert frame["index"].tolist() == on_graph.centers.tolist()
         assert frame["name"].tolist() == list(on_graph.names)
+
+    def test_points_of_a_universe_have_their_coordinates(self, on_map):
+        frame = on_map.to_frame()
+        assert frame[["x", "y"]].to_numpy().tolist() == on_map.places.tolist()
 
     def test_without_pandas_it_is_a_pyarrow_table(self, release, monkeypatch):
         monkeypatch.setattr("kveil.release.frame.find_spec", lambda name: None)
@@ -149,11 +159,19 @@ class TestNotebook:
         assert len(table.rows) == MOST_CENTERS
         assert table.left_out == "Not shown: 2 more centres and 3 more columns."
 
+    def test_centres_on_a_map_have_their_coordinates(self, on_map):
+        table = centers_table(on_map)
+        assert table.header[:5] == ("centre", "share", "point", "x", "y")
+        assert {row[2:5] for row in table.rows} == {("0", "0", "5"), ("2", "20", "7.5")}
+        assert table.left_out == ""
+        assert '<th scope="col">point</th><th scope="col">x</th><th scope="col">y</th>' in on_map.report()
+
     def test_numbers_have_the_digits_that_noise_leaves(self):
         assert with_error(1234.5678, 0.0) == "1234.57"
         assert with_error(-0.001, 20.0) == "0 ± 20"
         assert with_error(1e15, 1.0) == "1e+15 ± 1"
         assert with_error(0.00123456, 0.0000123) == "0.001235 ± 0.000012"
+        assert with_error(8.90301, 0.00996) == "8.903 ± 0.010"
 
     def test_a_promise_is_two_lines_and_says_when_it_is_not_valid(self, release, rows):
         assert len(promise(release.guarantee)) == 2

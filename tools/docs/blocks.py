@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 SHARED = "<!-- blocks share names -->"
 LINES_SHOWN = 24
-LONGEST_LINE = 160
+LONGEST_LINE, LONGEST_DATA = 400, 160  # characters: a sentence is shown to its end, JSON and HTML are not
 FENCED = re.compile(r"^```(python|sh)\n(.*?)^```\n(?:\n?```text\n(.*?)^```\n)?", flags=re.S | re.M)
 
 
@@ -57,8 +57,13 @@ def shortened(output: str) -> str:
 
 
 def _head(lines: list[str], most: int) -> str:
-    lines = [line.rstrip() if len(line) <= LONGEST_LINE else line[:LONGEST_LINE] + " ..." for line in lines]
+    lines = [_start(line) for line in lines]
     return "\n".join(lines if len(lines) <= most + 1 else [*lines[:most], "..."])
+
+
+def _start(line: str) -> str:
+    longest = LONGEST_DATA if line.startswith(("{", "[", "<")) else LONGEST_LINE
+    return line.rstrip() if len(line) <= longest else f"{line[:longest]} ..."
 
 
 def words(output: str) -> list[str]:

@@ -31,6 +31,7 @@ HOME = {
     "CHANGELOG.md": "changelog.md",
 }
 COMMANDS = "<!-- commands -->"
+LINK_BY_FILE = re.compile(r"\[([a-z-]+\.md)\]\(\1")
 EXAMPLE = "example-report.html"
 log = logging.getLogger("mkdocs.hooks.kveil")
 
@@ -78,9 +79,21 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
     markdown = re.sub(
         r"\]\(\.\./(README|CONTRIBUTING|SECURITY|CHANGELOG)\.md", lambda found: "](" + HOME[found[1] + ".md"], markdown
     )
+    markdown = LINK_BY_FILE.sub(_by_title, markdown)
     return markdown.replace(COMMANDS, commands()) if COMMANDS in markdown else markdown
+
+
+def _by_title(found: re.Match[str]) -> str:
+    """A link called after its file, such as [units.md](units.md#...), called after its page: readers of the site see no files."""
+    title = (ROOT / "docs" / found[1]).read_text(encoding="utf-8").partition("# ")[2].partition("\n")[0]
+    return f"[{title}]({found[1]}"
 
 
 def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Pictures as part of the page, so that their text follows its colours."""
     return with_prose_marked(inlined(html, Path(config["docs_dir"])))
+
+
+def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:
+    """Types as they are written: "array-like" is read as a subtraction."""
+    return output.replace('<span title="array">array</span> - <span title="like">like</span>', "array-like")

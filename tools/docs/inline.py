@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 IMAGE = re.compile(r'<img\b[^>]*?\bsrc="(images/[\w/-]+\.svg)"[^>]*?>')
+OUTPUT = re.compile(r'(<div class="language-text highlight"><pre>(?:<span></span>)?<code>)(.*?)(</code>)', re.S)
 
 
 def inlined(html: str, docs: Path) -> str:
@@ -28,7 +29,7 @@ def _one(image: str, path: Path) -> str:
 
 def with_prose_marked(html: str) -> str:
     """Lines of outputs that may wrap. Rows of tables, by rulers or by columns of spaces, keep their length."""
-    return re.sub(r'(<div class="language-text highlight">)(.*?)(</div>)', _marked, html, flags=re.S)
+    return OUTPUT.sub(_marked, html)
 
 
 def _marked(found: re.Match[str]) -> str:
@@ -36,5 +37,5 @@ def _marked(found: re.Match[str]) -> str:
 
 
 def _line(found: re.Match[str]) -> str:
-    is_row = re.search(r"[┃│]|\S {2,}\S[^\n]* {2,}\S|<(?!span></span><code>|/code></pre>)", found[0])
+    is_row = re.search(r"[┃│<]|\S {2,}\S[^\n]* {2,}\S", found[0])
     return found[0] if is_row else f'<span class="prose">{found[0]}</span>'

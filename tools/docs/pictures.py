@@ -28,12 +28,12 @@ def belief() -> Figure:
     """How sure can an attacker become?"""
     figure, axes = panels(1)
     epsilon = np.geomspace(0.05, 10, 200)
-    for prior, colour in [(0.5, BLUE), (0.1, ORANGE), (0.01, GREEN)]:
+    for prior, above, colour in [(0.5, 7, BLUE), (0.1, 4, ORANGE), (0.01, 3, GREEN)]:
         odds = prior / (1 - prior) * np.exp(epsilon)
         axes.plot(epsilon, 100 * odds / (1 + odds), color=colour, lw=2)
-        axes.text(0.052, 100 * prior + 4, f"sure to {100 * prior:g} % before", color=colour)
+        axes.text(0.052, 100 * prior + above, f"{100 * prior:g} % sure before", color=colour)
     axes.plot([1], [73.1], "o", color=BLUE)
-    axes.annotate("epsilon 1: from 50 % to 73 % at most", (1, 73.1), (0.12, 84), arrowprops={"arrowstyle": "-", "color": INK})
+    axes.annotate("epsilon 1: from 50 % to at most 73.2 %", (1, 73.1), (0.12, 84), arrowprops={"arrowstyle": "-", "color": INK})
     axes.set(xscale="log", ylim=(0, 102), xlabel="epsilon", ylabel="sure afterwards, at most (%)", xticks=[0.1, 0.3, 1, 3, 10])
     axes.set_xticklabels(["0.1", "0.3", "1", "3", "10"])
     axes.minorticks_off()
@@ -49,6 +49,7 @@ def two_laws() -> Figure:
             p = np.exp(-epsilon * abs(values - 100 - shift))
             axes.step(values, p / p.sum(), where="mid", color=colour, lw=2, label=label)
         axes.set(title=f"epsilon {epsilon:g}: at most {np.exp(epsilon):.2f} times as likely", xlabel="noisy number of people")
+        axes.set_xticks([95, 100, 105])
     both[0].set(ylabel="probability")
     both[0].legend(loc="upper right")
     return figure

@@ -10,6 +10,7 @@ import typer
 
 from kveil.cli._options import parse_numbers
 from kveil.cli.campaigns import NOT_YET
+from kveil.cli.wording import in_shell_words
 from kveil.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def answer(
                 told = client.answer(chain, _point(point_file, n_columns))
                 why = told.why if isinstance(told, Refusal) else "answered"
                 if isinstance(told, Refusal):
-                    typer.echo(f"{told.why}: {told}")
+                    typer.echo(f"{told.why}: {in_shell_words(str(told), ())}")
             else:
                 why = "not now"
                 typer.echo("no campaign is open there.")

@@ -14,7 +14,7 @@ from kveil.cli import answer, campaigns, collect_demo, collect_keys, serve
 from kveil.cli._options import bar_on_terminals, parse_labels, parse_numbers
 from kveil.errors import BoundsRequired, InvalidValue
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True, add_completion=False)
 app.add_typer(collect_keys.app, name="keys", help="The key that devices pin, and the one that follows it.")
 app.command("init")(campaigns.init)
 app.command("serve")(serve.serve)

@@ -12,7 +12,7 @@ from kveil.cli.campaigns import Place
 from kveil.cli.keys import new
 from kveil.errors import InvalidValue
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True, add_completion=False)
 app.command("new")(new)
 
 

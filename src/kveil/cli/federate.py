@@ -28,7 +28,7 @@ from kveil.cli.choices import Format
 from kveil.cli.saving import check_place, signing_key, summary
 from kveil.errors import InvalidValue
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True, add_completion=False)
 
 
 class Protocol(StrEnum):

@@ -10,7 +10,7 @@ import typer
 
 from kveil.errors import InvalidValue
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True, add_completion=False)
 
 
 @app.command("new")

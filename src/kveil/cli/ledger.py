@@ -14,7 +14,7 @@ from rich.table import Table
 from kveil.cli.choices import Relation
 from kveil.errors import InvalidValue
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True, add_completion=False)
 
 
 @app.command("init")

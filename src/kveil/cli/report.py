@@ -33,7 +33,7 @@ def report(
     check_good(out, ledger)
     place = new_file(to or Path(f"{out}.html"), force)
     write(place, page(release, ledger=ledger, signature=signer(out)))
-    shown = " It also shows the ledger's budget, and who asked if stated." if ledger else ""
+    shown = "\nIt also shows the ledger's budget, and who asked if stated." if ledger else ""
     typer.echo(f"Written to {place}. It shows what was released and may be shared as far as the release may.{shown}")
     if show:
         webbrowser.open(place.resolve().as_uri())

@@ -16,7 +16,7 @@ import typer
 from kveil.cli._options import bar_on_terminals
 from kveil.errors import InvalidValue, MissingExtra, NoisyResultWarning
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True, add_completion=False)
 
 
 @app.callback()

@@ -21,7 +21,7 @@ from kveil.cli.saving import check_place, signing_key, summary, tell
 from kveil.cli.state import state as told
 from kveil.errors import InvalidValue
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True, add_completion=False)
 
 STATE = Annotated[Path, typer.Argument(help="file that keeps what was seen; as secret as the rows")]
 BUDGET = Annotated[Path | None, typer.Option(help="budget that `finish` charges; the same in every call", rich_help_panel=LEDGER)]

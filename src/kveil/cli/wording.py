@@ -19,6 +19,7 @@ CALLS = {  # functions of the library that are commands
     "kveil.compare": "`kveil compare`",
     "kveil.evaluate": "`kveil evaluate`",
     "kveil.describe": "`kveil describe`",
+    "cost_curve": "`kveil curve`",
     "Ledger.create": "`kveil ledger init`",
     "release.plot": "`kveil plot --graph EDGES --xy COORDINATES`",
 }
@@ -26,6 +27,8 @@ FLAGS = {"overwrite": "force"}
 ASIDES = (  # of types and objects, which a shell has not
     " A list of tuples is one pair per column, a tuple of lists is (lows, highs).",
     ", or the rows",
+    " Ask the universe: universe.nearest(release.centers).",
+    "Release.save or ",
 )
 VERBS = r"(?:must|is|takes|belongs?|names?|has|needs|gives?|repeats|bounds|adds|cannot|and|does|of)\b"
 
@@ -44,6 +47,7 @@ def in_shell_words(text: str, options: Iterable[Any]) -> str:
     for call, command in CALLS.items():
         text = re.sub(rf"`?(?<![\w.`]){re.escape(call)}(?!\w|\.\w|=)(?:\([^()]*\))?`?", command, text)
     text = re.sub(r"(`kveil [a-z ]+`) or \1", r"\1", text)  # the library names both ways
+    text = re.sub(r"(?<!\w)\w+=(?:True|\.\.\.) \((--[\w-]+)\)", r"\1", text)  # and parameters that no option is called after
     for aside in ASIDES:
         text = text.replace(aside, "")
     said = {each.name: max(each.opts, key=len) for each in options if getattr(each, "is_flag", False)}  # without a value

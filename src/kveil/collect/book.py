@@ -88,8 +88,8 @@ class Book:
         if self.today(clock) < self.quiet_until:
             raise BudgetExceeded(
                 f"this device has no record of what it has spent before, and stays quiet until {self.quiet_until}. If it has "
-                "never answered, or its owner wants to begin anew, start a new ledger file with is_first=True (in a shell: "
-                "--first). Nothing was drawn."
+                "never answered, or its owner wants to begin anew, start a new ledger file with is_first=True (--first). "
+                "Nothing was drawn."
             )
         has_begun = any(spend.campaign == campaign for spend in self.spends)
         cost = Fraction(0) if campaign in self._whole(clock) else epsilon if has_begun else promised

@@ -52,7 +52,7 @@ def svg(told: Sequence[Spending]) -> str:
     drawn = [one for one in told if one.days]
     if not drawn:
         return ""
-    return _blocks(drawn) if _is_one_day(drawn) else _steps(drawn)
+    return _blocks(drawn) if is_one_day(drawn) else _steps(drawn)
 
 
 def alone(told: Sequence[Spending], light: str, dark: str) -> str:
@@ -65,13 +65,14 @@ def alone(told: Sequence[Spending], light: str, dark: str) -> str:
 def legend(told: Sequence[Spending]) -> str:
     """What the picture shows, in words."""
     drawn = [one for one in told if one.days]
-    if _is_one_day(drawn):
+    if is_one_day(drawn):
         return "Each block is what one release has spent; the frame is the whole budget."
     return f"The line{'s show' if len(drawn) > 1 else ' shows'} how much of the budget was spent by which day."
 
 
-def _is_one_day(drawn: Sequence[Spending]) -> bool:
-    return len({day for one in drawn for day in one.days}) == 1
+def is_one_day(told: Sequence[Spending]) -> bool:
+    """Whether the picture is of bars, which narrow screens have room for, and not of days."""
+    return len({day for one in told for day in one.days}) == 1
 
 
 def _blocks(drawn: Sequence[Spending]) -> str:

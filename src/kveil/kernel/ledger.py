@@ -77,12 +77,12 @@ class Ledger:
         What the budget is called.
     epsilon, delta : Fraction
         The limit.
-    relation : {"add-remove", "replace-one"}
-        The relation that all charges must have.
+    relation : str
+        The relation that all charges must have: "add-remove" or "replace-one".
     unit : PrivacyUnit
         The unit that all charges must have.
-    rule : {"pure", "zcdp", "approx"}
-        How charges add up.
+    rule : str
+        How charges add up: "pure", "zcdp" or "approx".
     stated : dict
         What the operator states of charges from here on: see `stating`.
 
@@ -102,14 +102,48 @@ class Ledger:
     @classmethod
     def memory(cls, name: str, epsilon: Number, delta: Number = 0, *,
                relation: Relation, unit: PrivacyUnit = PrivacyUnit(), rule: str = "auto") -> Self:  # fmt: skip
-        """A budget that lives as long as this process."""
+        """A budget that lives as long as this process.
+
+        Parameters
+        ----------
+        name : str
+            What releases and reports call the budget.
+        epsilon : float or Fraction
+            The budget for all releases together.
+        delta : float or Fraction, default 0
+            The same of delta.
+        relation : str
+            Neighbouring tables: "add-remove" (one record more or less) or "replace-one" (another one).
+        unit : PrivacyUnit
+            Whom it protects; default one record.
+        rule : str, default "auto"
+            How losses add up: "pure", "zcdp" or "approx"; "auto" is "zcdp" if there is a delta, else "pure".
+        """
         terms = _terms(name, epsilon, delta, relation, unit, rule)
         return cls(_Memory(terms[-2:]), terms)
 
     @classmethod
     def create(cls, path: Path, name: str, epsilon: Number, delta: Number = 0, *,
                relation: Relation, unit: PrivacyUnit = PrivacyUnit(), rule: str = "auto") -> Self:  # fmt: skip
-        """A budget in a new SQLite file, shared by every process that opens it."""
+        """A budget in a new SQLite file, shared by every process that opens it.
+
+        Parameters
+        ----------
+        path : str or path
+            The file; one that exists is never overwritten.
+        name : str
+            What releases and reports call the budget.
+        epsilon : float or Fraction
+            The budget for all releases together.
+        delta : float or Fraction, default 0
+            The same of delta.
+        relation : str
+            Neighbouring tables: "add-remove" (one record more or less) or "replace-one" (another one).
+        unit : PrivacyUnit
+            Whom it protects; default one record.
+        rule : str, default "auto"
+            How losses add up: "pure", "zcdp" or "approx"; "auto" is "zcdp" if there is a delta, else "pure".
+        """
         terms = _terms(name, epsilon, delta, relation, unit, rule)
         try:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))  # two creators cannot both win
@@ -134,6 +168,17 @@ class Ledger:
     def stating(self, *, purpose: str = "", data_name: str = "", by: str = "") -> Self:
         """The same budget, whose charges from here on carry what the operator states: what for, on which data, who asked.
 
+        Parameters
+        ----------
+        purpose : str, optional
+            What a release is for; on the card, too.
+        data_name : str, optional
+            What the data is called; on the card, too.
+        by : str, optional
+            Who asked; on the ledger alone.
+
+        Examples
+        --------
         >>> ledger = Ledger.memory("clinic", epsilon=1.0, relation="add-remove").stating(purpose="beds per ward", by="A. Hill")
         >>> ledger.stated
         {'purpose': 'beds per ward', 'by': 'A. Hill'}

@@ -62,8 +62,8 @@ class PrivacyUnit:
 
     Parameters
     ----------
-    kind : {"record", "person"}, default "record"
-        A row, or all rows with the same id.
+    kind : str, default "record"
+        "record": a row. "person": all rows with the same id.
     max_rows_per_person : int, default 1
         How many rows of one person are used at most.
     id_column : str or None
@@ -187,8 +187,8 @@ class Guarantee:
     ----------
     epsilon, delta : float
         The promise, rounded up; delta 0 is a pure promise.
-    relation : {"add-remove", "replace-one"}
-        Whether a unit is added or removed, or exchanged for another.
+    relation : str
+        Whether a unit is added or removed ("add-remove"), or exchanged for another ("replace-one").
     unit : PrivacyUnit
         Whom it protects.
     trust : str

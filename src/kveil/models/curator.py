@@ -66,7 +66,14 @@ class CuratorModel(EuclideanClusterer, ABC):
         types, so text in it counts as missing. `y` is ignored. Weights of rows are a column of the table, with a public bound:
         `kveil.read(X, person=..., max_rows_per_person=..., weight=...)`.
 
-        public: PUBLIC rows with the same columns, such as an open table of the same kind, for PrivateKMeans with method "tree".
+        Parameters
+        ----------
+        X : array, sparse matrix, frame, str, path or Source
+            The private rows.
+        y : ignored
+            There for the interface of scikit-learn.
+        public : as X, optional
+            PUBLIC rows with the same columns, such as an open table of the same kind, for PrivateKMeans with method "tree".
             Centres start from them where private rows say that they fit; the promise and its cost stay the same. They are NOT
             protected: centres may show them. Never rows of X, or of the same people. docs/public-sample.md
         """
@@ -96,10 +103,17 @@ class CuratorModel(EuclideanClusterer, ABC):
     ) -> Guarantee:
         """What `fit` will promise and charge, from the parameters alone.
 
-        n_features: where bounds or center do not tell. The total is the same without it; the single mechanisms are then those
-            for one feature. With delta > 0 it is needed, because it decides which noise is smaller.
-        unit, is_sparse, blocks: those of the source, if people are protected, rows are sparse or there are categories:
-            `kveil.read(...).unit`.
+        Parameters
+        ----------
+        n_features : int, optional
+            Where bounds or center do not tell. The total is the same without it; the single mechanisms are then those for one
+            feature. With delta > 0 it is needed, because it decides which noise is smaller.
+        unit : PrivacyUnit
+            That of the source, if people are protected: `kveil.read(...).unit`.
+        is_sparse : bool, default False
+            Whether rows are sparse.
+        blocks : tuple
+            The categories of the source, if it has some.
         """
         width, of_levels = n_features or self._width(), sum(len(block.levels) for block in blocks)
         width = width + of_levels if width is not None and n_features is None else width
@@ -113,7 +127,15 @@ class CuratorModel(EuclideanClusterer, ABC):
     def prepared(
         self, n_features: int, *, unit: PrivacyUnit = PrivacyUnit(), is_sparse: bool = False, blocks: Blocks = ()
     ) -> tuple[str, Any]:
-        """The method that `fit` would run on rows of so many features, by name, with its budget: from the parameters alone."""
+        """The method that `fit` would run on rows of so many features, by name, with its budget: from the parameters alone.
+
+        Parameters
+        ----------
+        n_features : int
+            How many columns.
+        unit, is_sparse, blocks : as in `guarantee`
+            Those of the source.
+        """
         names = names_of(self.bounds)
         if blocks and names is not None:
             names = names_beside(names, blocks)

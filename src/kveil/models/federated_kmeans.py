@@ -56,8 +56,10 @@ class FederatedKMeans(EuclideanClusterer):
     bounds : Bounds, pair, list of pairs or dict, optional
         Public (low, high) of the features, as in `PrivateKMeans`. Parties given as `federate.Party` or by address bring
         their own, which must all be the same.
-    center, radius : array-like, float
-        A public ball in place of bounds.
+    center : array-like or float, optional
+        The middle of a public ball; default 0.
+    radius : float, optional
+        The radius of a public ball, instead of bounds.
     protocol : {"cells", "sample", "dk", "pdk"}, default "cells"
         "cells" (noisy counts and sums of public cells), "sample" (a noisy sample of rows), "pdk" (private k-variates++:
         parties are picked by noisy totals and give noisy rows), or "dk" (distributed k-means++, without privacy: rows go
@@ -146,9 +148,13 @@ class FederatedKMeans(EuclideanClusterer):
     def fit(self, parties: Sequence[Any], y: Any = None) -> Self:
         """Find centres of what all parties hold together.
 
-        parties: for each anything `kveil.read` takes, a `federate.Party`, or an address that `transport` can reach. What parties
-            must agree on is checked before anything is charged, and so are names and types of columns, which are public.
-            `y` is ignored.
+        Parameters
+        ----------
+        parties : list
+            For each anything `kveil.read` takes, a `federate.Party`, or an address that `transport` can reach. What parties must
+            agree on is checked before anything is charged, and so are names and types of columns, which are public.
+        y : ignored
+            There for the interface of scikit-learn.
         """
         self._check()
         rng = public_generator(self.random_state)
@@ -173,7 +179,12 @@ class FederatedKMeans(EuclideanClusterer):
     def guarantee(self, n_features: int | None = None, *, unit: PrivacyUnit = PrivacyUnit()) -> Guarantee:
         """What `fit` will promise, from the parameters alone.
 
-        n_features: where bounds or center do not tell. unit: that of the parties' rows, if people are protected.
+        Parameters
+        ----------
+        n_features : int, optional
+            Where bounds or center do not tell.
+        unit : PrivacyUnit
+            That of the parties' rows, if people are protected.
         """
         self._check()
         width = n_features or domain_width(self.bounds, self.center) or getattr(self, "n_features_in_", None)

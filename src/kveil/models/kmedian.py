@@ -85,7 +85,14 @@ class KMedian(ClusterMixin, BaseEstimator):
     def fit(self, space: Space, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find centres for a demand of `sample_weight` at every point of `space`, 1 each if not given.
 
-        space: Euclidean, Manhattan, Precomputed, Graph or Metric.
+        Parameters
+        ----------
+        space : Euclidean, Manhattan, Precomputed, Graph or Metric
+            The universe.
+        y : ignored
+            There for the interface of scikit-learn.
+        sample_weight : array-like, optional
+            (n_points,) the demand at every point.
         """
         check_universe(space)
         if y is not None:

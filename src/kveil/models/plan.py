@@ -317,9 +317,7 @@ def _width(model: CuratorModel, given: int | None, of_sample: int | None) -> int
     }
     widths = {name: width for name, width in known.items() if width is not None}
     if not widths:
-        raise InvalidValue(
-            "how many columns there are decides the noise: pass n_features=... (in a shell --columns), bounds or a sample."
-        )
+        raise InvalidValue("how many columns there are decides the noise: pass n_features=... (--columns), bounds or a sample.")
     if len(set(widths.values())) > 1:
         told = ", ".join(f"{name} says {width}" for name, width in widths.items())
         raise InvalidValue(f"the number of columns is not clear: {told}. They must agree.")

@@ -68,8 +68,10 @@ class PrivateKMeans(CuratorModel):
         lists, are refused if they can be read in two ways. Rows outside are clipped; a row with a missing or infinite
         value counts as the middle of the bounds, so fill or drop such rows beforehand, each by itself and with public
         values.
-    center, radius : array-like, float
-        A public ball instead of bounds; center defaults to 0.
+    center : array-like or float, optional
+        The middle of a public ball; default 0.
+    radius : float, optional
+        The radius of a public ball, instead of bounds.
     method : {"auto", "tree", "lloyd", "grid", "candidates", "sample-aggregate", "mean", "spherical"}, default "auto"
         "tree" (noisy counts of a public tree, then relative steps), "lloyd" (DP-Lloyd), "grid" (noisy counts of a uniform
         grid, at most 3 features), "candidates" (cubes that many rows share, swaps among them, one recovery: the corrected

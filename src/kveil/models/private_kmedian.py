@@ -61,8 +61,10 @@ class PrivateKMedian(CuratorModel):
         ...], [high, ...]); {name: (low, high)}; or kveil.Bounds. Two features in another nesting, such as a list of
         lists, are refused if they can be read in two ways. Rows outside are clipped; a row with a missing or infinite
         value counts as the middle of the bounds. Not with a universe.
-    center, radius : array-like, float
-        A public ball instead of bounds; center defaults to 0.
+    center : array-like or float, optional
+        The middle of a public ball; default 0.
+    radius : float, optional
+        The radius of a public ball, instead of bounds.
     method : {"auto", "tree", "candidates", "weiszfeld", "counts", "local-search"}, default "auto"
         Without a universe, where to start: "tree" (noisy counts of a public tree), "candidates" (private swaps among
         cubes, the paper's way), "weiszfeld" (a public start, see init), or "auto": the tree, which measured better,

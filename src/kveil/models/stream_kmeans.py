@@ -126,11 +126,19 @@ class StreamKMeans(StreamClusterer):
     def partial_fit(self, X: Any, y: Any = None, *, source: str | None = None, seq: int | None = None) -> Self:
         """See one batch, or all batches of an iterator.
 
-        source, seq: where the batch comes from and its number there. It must follow the last one; a batch that came already is
-            refused, so rows that are delivered twice count once. Default: the stream's own count. `y` is ignored.
-            Of an iterator `seq` is the number of its first batch, and the others follow; those that came already are skipped.
-            So one that broke can be begun again with the same seq. Without it the batches before the break would count twice,
-            and the guarantee would not hold.
+        Parameters
+        ----------
+        X : as in `fit`
+            One batch, or an iterator of them.
+        y : ignored
+            There for the interface of scikit-learn.
+        source : str, optional
+            Where the batch comes from.
+        seq : int, optional
+            Its number there. It must follow the last one; a batch that came already is refused, so rows that are delivered twice
+            count once. Default: the stream's own count. Of an iterator it is the number of its first batch, and the others
+            follow; those that came already are skipped. So one that broke can be begun again with the same seq. Without it the
+            batches before the break would count twice, and the guarantee would not hold.
         """
         check_label(source, seq)
         for place, batch in enumerate(batches(X)):
@@ -143,7 +151,10 @@ class StreamKMeans(StreamClusterer):
         """Find the centres. A private stream charges the budget, releases them, and forgets what it has seen: the next batch
         begins another stream.
 
-        go_on: keep what was seen, for more rows and another release, which is charged again; its notes say how many there were.
+        Parameters
+        ----------
+        go_on : bool, default False
+            Keep what was seen, for more rows and another release, which is charged again; its notes say how many there were.
         """
         flow = self._seen()
         if isinstance(flow.kept, Coreset):
@@ -184,7 +195,12 @@ class StreamKMeans(StreamClusterer):
     def resume(cls, path: str | os.PathLike[str], *, ledger: Ledger | str | os.PathLike[str] | None = None) -> Self:
         """The stream that `save` wrote, to go on with the batches that it has not seen: `taken_` tells which.
 
-        ledger: the one it is charged to; the same as before, if there was one.
+        Parameters
+        ----------
+        path : str or path
+            What `save` wrote.
+        ledger : Ledger, str or path, optional
+            The one it is charged to; the same as before, if there was one.
         """
         return quietly(lambda: cls._resumed(*checkpoint.read(path), ledger), checkpoint.complaint(path))
 
@@ -198,7 +214,10 @@ class StreamKMeans(StreamClusterer):
     def guarantee(self, n_features: int | None = None) -> Guarantee:
         """What `finish` will promise and charge, from the parameters alone.
 
-        n_features: where bounds do not tell and delta > 0, because it decides which noise is smaller.
+        Parameters
+        ----------
+        n_features : int, optional
+            Where bounds do not tell and delta > 0, because it decides which noise is smaller.
         """
         if self.epsilon is None:
             return no_guarantee("add-remove", PrivacyUnit(), "stream")

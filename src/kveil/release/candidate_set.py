@@ -24,8 +24,10 @@ class CandidateSet:
         projection, as far from the image of `center` as rows are, on average, from `center`.
     axes : array or None
         (d, p) public directions that rows were projected to, or None where p = d.
-    center, radius : array-like, float
-        (d,) of the domain, and how far a projected row may be out: longer ones are clipped.
+    center : array-like
+        (d,) of the domain.
+    radius : float
+        How far a projected row may be out: longer ones are clipped.
     features : tuple[str, ...] or None
         Names of the columns, if they have any.
     guarantee, receipt, parameters : Guarantee, Receipt or dict, dict

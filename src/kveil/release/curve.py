@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,6 +67,9 @@ class CostCurve:
             mark = "  <- suggested" if k == self.suggested else ""
             lines.append(f"{k:4d} {cost}  {self.silhouette[place]:10.3f}  {self.told_apart[place]:10d}{mark}")
         return "\n".join([*lines, f"{self.why}."])
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
 
 def cost_curve(release: Release, k_range: tuple[int, int] | None = None, random_state: Any = None) -> CostCurve:

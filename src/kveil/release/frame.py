@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from kveil.errors import InvalidValue, MissingExtra
+from kveil.release.picture import place_names
 from kveil.release.table import column_names
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ def _columns(release: Release) -> dict[str, Any]:
     names = list(column_names(release))
     held = [release.centers] if release.n_features is None else list(release.centers.T.copy())
     columns = dict(zip(names, [*held, *([] if release.weights is None else [release.weights])], strict=True))
-    for name, values in (("name", release.names), ("error", release.errors)):
+    places = () if release.places is None else zip(place_names(release), release.places.T, strict=True)
+    for name, values in (("name", release.names), *places, ("error", release.errors)):
         if values is not None:
             columns[_free(name, columns)] = list(values)
     return columns

@@ -88,13 +88,20 @@ def with_error(value: float, error: float | None) -> str:
 
     >>> with_error(12437.2, 231.0).replace(SPACE, " "), with_error(0.3123, 0.0042), with_error(5.0, None)
     ('12 440 ± 230', '0.3123 ± 0.0042', '5')
+    >>> with_error(8.90301, 0.00996)
+    '8.903 ± 0.010'
     """
     if error is None or not isfinite(error) or error <= 0:
         return readable(value, 4)
-    decimals = 1 - floor(log10(error))
+    decimals = decimals_of_two_digits(error)
     if decimals > MOST_DECIMALS or max(abs(value), error) >= LARGEST:
         return f"{readable(value, 4)} ± {readable(error, 2)}"
     return f"{rounded(value, decimals)} ± {rounded(error, decimals)}"
+
+
+def decimals_of_two_digits(error: float) -> int:
+    """How many decimals leave two significant digits: of 0.00996 it is three, since it is rounded to 0.010."""
+    return 1 - int(f"{error:.1e}".partition("e")[2])
 
 
 def decimals_of(errors: Any) -> int:

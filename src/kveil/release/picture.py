@@ -177,14 +177,16 @@ def _of_places(release: Release) -> Scene:
             "has some, pass it: release.plot(universe=...)."
         )
     low, high = _margins(release.places)
-    in_degrees = is_geographic(release)
-    usual = ("longitude", "latitude") if in_degrees else ("x", "y")
-    d = release.places.shape[1]
-    names = usual[:d] if d <= 2 else tuple(f"x{place}" for place in range(d))
-    aspect = degrees_aspect(float(low[1] / 2 + high[1] / 2)) if in_degrees else 1.0
-    return Scene(
-        release.places, low, high, names, relative_sizes(release.weights), "range of the centres", None, aspect, is_map=True
-    )
+    aspect = degrees_aspect(float(low[1] / 2 + high[1] / 2)) if is_geographic(release) else 1.0
+    sizes = relative_sizes(release.weights)
+    return Scene(release.places, low, high, place_names(release), sizes, "range of the centres", None, aspect, is_map=True)
+
+
+def place_names(release: Release) -> tuple[str, ...]:
+    """What the coordinates of centres are called that are points of a universe; empty if it has none."""
+    d = 0 if release.places is None else release.places.shape[1]
+    usual = ("longitude", "latitude") if is_geographic(release) else ("x", "y")
+    return usual[:d] if d <= 2 else tuple(f"x{place}" for place in range(d))
 
 
 def is_geographic(release: Release) -> bool:

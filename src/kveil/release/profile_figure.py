@@ -28,6 +28,7 @@ MOST_NAMED = 120
 ENDS = 2.0  # spreads, at which colours are full
 SIGMAS = 2.0
 WIDE, NARROW, HIGH, LOW = 0.66, 0.16, 0.27, 0.12  # inches of a cell
+LEFT_OUT = "Numbers are left out: there are too many to read."
 
 
 def _faded(colour: str, alpha: float) -> tuple[float, float, float, float]:
@@ -83,11 +84,20 @@ def draw(release: Release, view: Scene, look: Look, *, is_adaptive: bool) -> She
     if has_numbers:
         _numbers(axes, shown, look, columns_down)
     _scale(sheet, axes, image, look)
-    muted = shown.is_sure is not None and not shown.is_sure.all() and has_numbers
-    said = "Muted numbers: noise alone could explain how far they are from the mean (two standard errors)." if muted else ""
     what = "centre" if k == 1 else f"{k} centres"
-    finish(sheet, f"How {'does' if k == 1 else 'do'} the {what} differ in {d} columns?", release.guarantee, said)
+    title = f"How {'does' if k == 1 else 'do'} the {what} differ in {d} columns?"
+    finish(sheet, title, release.guarantee, _said(shown, has_numbers))
     return sheet
+
+
+def _said(shown: Profile, has_numbers: bool) -> str:
+    """What a reader must know of numbers that noise may have made."""
+    if shown.is_sure is None or shown.is_sure.all():
+        return "" if has_numbers else LEFT_OUT
+    if has_numbers:
+        return "Muted numbers: noise alone could explain how far they are from the mean (two standard errors)."
+    share = percents([float(1 - shown.is_sure.mean())])[0]
+    return f"{LEFT_OUT} Noise alone could explain {share} of the colours (two standard errors)."
 
 
 def _ticks(axes: Any, across: list[str], down: list[str], wide: float) -> None:

@@ -139,8 +139,16 @@ class Release:
     ) -> Path:  # fmt: skip
         """Write the release as a folder, whole or not at all, and return its path.
 
-        overwrite: replace a release that is already there; anything else in the way is never touched.
-        sign: a `kveil.SigningKey`, or the path of one: signature.json then says who vouches for all files of the folder.
+        Parameters
+        ----------
+        path : str or path
+            The folder.
+        format : {"parquet", "csv"}, default "parquet"
+            Of the file that holds the centres.
+        overwrite : bool, default False
+            Replace a release that is already there; anything else in the way is never touched.
+        sign : SigningKey, str or path, optional
+            A key, or where it lies: signature.json then says who vouches for all files of the folder.
         """
         from kveil.release import folder  # it needs Release itself
 
@@ -185,8 +193,15 @@ class Release:
         many k afterwards, fit with the largest one of interest. Refused where there is no synopsis, and for more than one
         centre for every two cells.
 
-        random_state: steers the clustering of released points; None is a fixed seed, so that everybody gets the same centres.
+        Parameters
+        ----------
+        k : int
+            How many centres.
+        random_state : int, optional
+            Steers the clustering of released points; None is a fixed seed, so that everybody gets the same centres.
 
+        Examples
+        --------
         >>> import numpy as np
         >>> from kveil import PrivateKMeans
         >>> X = np.repeat([[-4.0, 0.0], [4.0, 1.0], [0.0, 4.0]], 5000, axis=0)
@@ -205,8 +220,12 @@ class Release:
         `str` of it is a table, `.suggested` the number of clusters, `.is_clear` whether two ways to choose agree, `.why` what
         they say; `.save("curve.svg")` draws it. Costs are estimates from cells: good for a shape, not as a result.
 
-        k_range: (low, high); by default that of a fit with n_clusters="auto", else (1, 30).
-        random_state: as in `recluster`.
+        Parameters
+        ----------
+        k_range : (int, int), optional
+            (low, high); by default that of a fit with n_clusters="auto", else (1, 30).
+        random_state : int, optional
+            As in `recluster`.
         """
         from kveil.release.curve import cost_curve
 
@@ -219,7 +238,12 @@ class Release:
         above that. To try out code, plots and parameters on. They are NOT data: above 3 columns every cluster is a round blob,
         and a column that is mostly 0, or has few values, looks nothing like it. Do not publish them as if they were rows.
 
-        random_state: as in `recluster`; give different ones for different rows.
+        Parameters
+        ----------
+        n : int
+            How many rows.
+        random_state : int, optional
+            As in `recluster`; give different ones for different rows.
         """
         from kveil.release.synthetic import sample
 
@@ -243,12 +267,23 @@ class Release:
         the noisy counts. More columns: every number, coloured by how far it lies from the weighted mean of all centres. Points
         of a universe with coordinates: a map. It carries the promise and may leave the house as far as the release may.
 
-        theme: "light", "dark", or "auto" for an SVG that follows the page, or the reader's system.
-        level: the probability that an ellipse holds the noise in a centre; default 0.95.
-        columns: one or two columns, by name or number, to draw a map of them where there are more.
-        universe: the Graph of the fit, to draw its edges, too.
-
         Needs matplotlib: pip install "kveil[report]".
+
+        Parameters
+        ----------
+        path : str or path, optional
+            Where to save it, too: .svg or .png.
+
+        Other Parameters
+        ----------------
+        theme : {"light", "dark", "auto"}, default "light"
+            "auto": an SVG that follows the page, or the reader's system.
+        level : float, default 0.95
+            The probability that an ellipse holds the noise in a centre.
+        columns : list of str or int, optional
+            One or two columns, by name or number, to draw a map of them where there are more.
+        universe : Graph, optional
+            The graph of the fit, to draw its edges, too.
         """
         from kveil.release.plot import plot
 
@@ -257,8 +292,11 @@ class Release:
     def to_geojson(self, longitude: str | int | None = None, latitude: str | int | None = None) -> dict[str, Any]:
         """The centres as a GeoJSON FeatureCollection of points, with weights and errors as properties; `json.dumps` writes it.
 
-        longitude, latitude: the columns that hold degrees. By default columns called lon..., lng... and lat..., or the two there
-            are, the longitude first; or the coordinates of the universe, if it was made with degrees=True.
+        Parameters
+        ----------
+        longitude, latitude : str or int, optional
+            The columns that hold degrees. By default columns called lon..., lng... and lat..., or the two there are, the
+            longitude first; or the coordinates of the universe, if it was made with degrees=True.
         """
         from kveil.release.geojson import to_geojson
 
@@ -267,8 +305,14 @@ class Release:
     def report(self, path: str | PathLike[str] | None = None, *, ledger: Any = None) -> str:
         """One HTML page that needs no other file and no network: promise, verdict, centres, pictures, budget and card.
 
-        For whoever signs the release off. Drawn from the release alone. path: a file to write it to, too.
-        ledger: a Ledger, or the path of one, whose state is shown with it.
+        For whoever signs the release off. Drawn from the release alone.
+
+        Parameters
+        ----------
+        path : str or path, optional
+            A file to write it to, too.
+        ledger : Ledger, str or path, optional
+            A ledger, or where it lies, whose state is shown with it.
         """
         from kveil.release.report import report
 
@@ -291,10 +335,15 @@ class Release:
 
     def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] | None = None) -> Any:
         """The centres as a data frame, one row per centre: the columns of the data, then `weight` and `error`, if they were
-        released. Centres that are points of a universe have a column `index`, and `name` if points have names.
+        released. Centres that are points of a universe have a column `index`, and `name` and coordinates if points have them.
 
-        backend: pandas, polars or pyarrow. Default: a pandas frame if pandas is installed, else a pyarrow table.
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            Default: a pandas frame if pandas is installed, else a pyarrow table.
 
+        Examples
+        --------
         >>> from kveil import PrivateKMeans
         >>> model = PrivateKMeans(n_clusters=2, bounds=(0, 9), random_state=0).fit([[1.0], [8.0]] * 500)
         >>> model.release_.to_frame("pyarrow").column_names
@@ -311,7 +360,10 @@ class Release:
         precision of the grid. Outside the bounds they may differ: pass clip=True there. It has no `labels_` and no `inertia_`:
         these would be functions of rows. Nothing private is in it.
 
-        clip: make a `Pipeline` that first clips rows to the bounds and measures as the fit did. It agrees for all finite rows but
+        Parameters
+        ----------
+        clip : bool, default False
+            Make a `Pipeline` that first clips rows to the bounds and measures as the fit did. It agrees for all finite rows but
             those as near to two centres. It is needed with scaling="bounds" or "private", and with metric="cosine". A ball has
             no such pipeline.
         """

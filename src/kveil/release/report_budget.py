@@ -17,7 +17,7 @@ STATED = {"purpose": "Paid for the purpose", "data_name": "Data", "by": "Asked f
 
 def budget_section(release: Release, ledger: Ledger) -> str:
     """The section; with a warning if the ledger did not pay for this very release."""
-    from kveil.filing.spending import legend, spending, svg
+    from kveil.filing.spending import is_one_day, legend, spending, svg
 
     paid = against_ledger(release, ledger)
     said = f"{paid.says}."
@@ -34,7 +34,8 @@ def budget_section(release: Release, ledger: Ledger) -> str:
     head = f'<section class="ledger"><h2>The budget: {shown(ledger.name)}</h2>{trouble}'
     told = [spending(ledger)]
     picture = svg(told)
-    drawn = scrolling("div", "Picture of the budget", picture) if picture else ""
+    fits = not picture or is_one_day(told)  # a bar that is cut would look as if all was spent
+    drawn = picture if fits else scrolling("div", "Picture of the budget", picture)
     shows = f"<p>{legend(told)}</p>" if picture else ""
     return f"{head}<dl>{facts(rows)}</dl><p>{good}{terms}</p>{shows}{drawn}</section>"
 

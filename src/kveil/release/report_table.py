@@ -9,6 +9,7 @@ import numpy as np
 
 from kveil.release.card import categories_of
 from kveil.release.numbers import percents, with_error
+from kveil.release.picture import place_names
 from kveil.release.report_parts import scrolling
 from kveil.release.words import printable
 
@@ -61,7 +62,7 @@ def _points(release: Release) -> tuple[list[str], list[list[str]]]:
     if release.names is not None:
         names, rows = [*names, "name"], [[*row, _text(name, 60)] for row, name in zip(rows, release.names, strict=True)]
     if release.places is not None:
-        names += [f"x{side}" for side in range(release.places.shape[1])]
+        names += place_names(release)
         rows = [[*row, *(f"{value:.6g}" for value in spot)] for row, spot in zip(rows, release.places.tolist(), strict=True)]
     return names, rows
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from html import escape
-from math import floor, isfinite, log10
+from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
+from kveil.release.numbers import decimals_of_two_digits
+from kveil.release.picture import place_names
 from kveil.release.words import printable, promise
 
 if TYPE_CHECKING:
@@ -35,16 +37,13 @@ def centers_table(release: Release, verdict: Verdict | None = None) -> Shown:
     """One line per centre. An error is the standard error that noise causes; it says nothing about the spread of rows."""
     found = release.verdict() if verdict is None else verdict
     k, d = len(release.centers), release.n_features
-    n_columns = 1 if d is None else min(d, MOST_COLUMNS)
-    header = ["centre", *([] if release.weights is None else ["share"])]
-    if d is None:
-        header.append("point")
-    else:
-        names = release.features or tuple(f"x{place}" for place in range(d))
-        header += [printable(name, WIDEST_NAME) for name in names[:n_columns]]
+    names = place_names(release) if d is None else release.features or tuple(f"x{place}" for place in range(d))
+    n_columns = min(len(names), MOST_COLUMNS)
+    header = ["centre", *([] if release.weights is None else ["share"]), *(["point"] if d is None else [])]
+    header += [printable(name, WIDEST_NAME) for name in names[:n_columns]]
     header += [] if found.told_apart is None else ["told apart"]
     rows = [_row(release, found, number, n_columns) for number in range(min(k, MOST_CENTERS))]
-    return Shown(tuple(header), rows, max(0, k - MOST_CENTERS), 0 if d is None else d - n_columns)
+    return Shown(tuple(header), rows, max(0, k - MOST_CENTERS), len(names) - n_columns)
 
 
 def release_html(release: Release) -> str:
@@ -63,6 +62,7 @@ def _row(release: Release, verdict: Verdict, number: int, n_columns: int) -> tup
     cells = [str(number), *([] if release.weights is None else [f"{100 * release.weights[number]:.1f} %"])]
     if release.n_features is None:
         cells.append(printable(release.names[number], WIDEST_NAME) if release.names else str(release.centers[number]))
+        cells += [] if release.places is None else [f"{value:.6g}" for value in release.places[number, :n_columns].tolist()]
     else:
         errors = verdict.column_errors
         cells += [
@@ -84,7 +84,7 @@ def with_error(value: float, error: float | None) -> str:
         return f"{value:.6g}"
     if not 1e-9 < error < 1e12 or abs(value) >= 1e12:
         return f"{value:.4g} ± {error:.2g}"
-    decimals = 1 - floor(log10(error))
+    decimals = decimals_of_two_digits(error)
     kept = [round(number, decimals) + 0.0 for number in (value, error)]
     shown = max(0, decimals)
     return f"{kept[0]:.{shown}f} ± {kept[1]:.{shown}f}"

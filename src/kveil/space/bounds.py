@@ -84,7 +84,15 @@ class Bounds:
 
     @classmethod
     def by_column(cls, pairs: Iterable[Any], names: tuple[str, ...] | None = None) -> Bounds:
-        """Bounds from one pair (low, high) per column, which may have names."""
+        """Bounds from one pair (low, high) per column, which may have names.
+
+        Parameters
+        ----------
+        pairs : list of (low, high)
+            One per column.
+        names : tuple of str, optional
+            Their names.
+        """
         found = [numbers_of("bounds", pair) for pair in pairs]
         if not found or any(pair.shape != (2,) for pair in found):
             raise InvalidValue("Bounds.by_column takes one pair (low, high) per column, such as [(18, 90), (20, 1000)].")

@@ -81,9 +81,20 @@ class Graph(Universe):
     ) -> Self:  # fmt: skip
         """A graph from pairs of vertex numbers, (m, 2), and a length each; 1 if none are given.
 
-        n_points: how many vertices there are, if some have no edge.
-        xy: public coordinates (n_points, 2) of the vertices, in their order: for positions as a demand, pictures and maps.
-        degrees: whether they are longitude and latitude. A degree of longitude is then as long as it is at the middle latitude.
+        Parameters
+        ----------
+        edges : array-like
+            (m, 2) pairs of vertex numbers.
+        lengths : array-like, optional
+            (m,) lengths; 1 each if none are given.
+        n_points : int, optional
+            How many vertices there are, if some have no edge.
+        truncate : float, optional
+            Distances above it count as it.
+        xy : array-like, optional
+            Public coordinates (n_points, 2) of the vertices, in their order: for positions as a demand, pictures and maps.
+        degrees : bool, default False
+            Whether they are longitude and latitude. A degree of longitude is then as long as it is at the middle latitude.
         """
         return cls(arcs(edges, lengths, n_points, truncate), None, xy, degrees=degrees)
 
@@ -92,6 +103,13 @@ class Graph(Universe):
         """A graph from a SciPy sparse matrix of lengths. Every stored entry is an edge, stored zeros too.
 
         As with `directed=False` in SciPy: if both (u, v) and (v, u) are stored, the shorter one counts.
+
+        Parameters
+        ----------
+        adjacency : sparse matrix
+            (n_points, n_points) lengths.
+        truncate : float, optional
+            As in `from_edges`.
         """
         if not hasattr(adjacency, "tocoo"):
             raise InvalidType("adjacency must be a SciPy sparse matrix of lengths. A matrix of distances goes to Precomputed.")
@@ -113,8 +131,18 @@ class Graph(Universe):
 
         Nodes 0 to n - 1 keep their numbers; others are numbered in sorted order and listed in `names`.
 
-        xy: node attributes that hold coordinates: two names, such as ("x", "y") of OSMnx, or one name of pairs, such as "pos".
-        degrees: as in `from_edges`.
+        Parameters
+        ----------
+        graph : networkx.Graph
+            The graph.
+        length : str or None, default "weight"
+            The edge attribute that holds lengths.
+        truncate : float, optional
+            As in `from_edges`.
+        xy : (str, str) or str, optional
+            Node attributes that hold coordinates: two names, such as ("x", "y") of OSMnx, or one name of pairs, such as "pos".
+        degrees : bool, default False
+            As in `from_edges`.
         """
         if not hasattr(graph, "is_directed") or not hasattr(graph, "edges"):
             raise InvalidType("graph must be a networkx graph.")
@@ -141,9 +169,17 @@ class Graph(Universe):
         Columns are parted by commas or tabs, or else by spaces, which names may then not hold; whatever follows # is a comment.
         Vertices 0 to n - 1 are used as they are, others are numbered in sorted order and listed in `names`.
 
-        xy: coordinates of the vertices: an array in their order, an .npy of one, or a text file of lines `vertex x y`. An .npz
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        truncate : float, optional
+            As in `from_edges`.
+        xy : array-like, str or path, optional
+            Coordinates of the vertices: an array in their order, an .npy of one, or a text file of lines `vertex x y`. An .npz
             with an array xy holds them already.
-        degrees: as in `from_edges`.
+        degrees : bool, default False
+            As in `from_edges`.
         """
         edges, lengths, n_points, names = read_edges(Path(path))
         found = arcs(edges, lengths, n_points, truncate)

@@ -115,7 +115,7 @@ def _note(cells: Cells, clean: Denoised) -> str:
     counted = f"{len(cells.sites)} cells of the universe were counted"
     if clean.branch == "public":
         return f"{counted}. {TOO_LITTLE}"
-    return f"{counted}; noise could hide about {clean.hidden:.0%} of the demand."
+    return f"{counted}; noise could hide about {100 * clean.hidden:.0f} % of the demand."
 
 
 TOO_LITTLE = (
