@@ -79,7 +79,7 @@ def test_outposts_lie_twice_as_far_out_each_up_to_the_end_of_the_domain():
 
 @pytest.mark.parametrize("times", [1, 10, 100])
 def test_small_clusters_of_outliers_keep_their_centres_however_loose_bounds_are(times):
-    """Two columns are 0 but for 2 % of the rows in one and 1 % in the other, far from cells. Lost, they cost 1.4 times as much."""
+    """Two columns are 0 but for 2 % of the rows in one and 1 % in the other, far from cells. Lost, they cost 1.4 times more."""
     rng = np.random.default_rng(6)
     places = rng.uniform(-0.2, 0.2, (4, 6))[rng.integers(0, 4, 20_000)]
     rows, kind = places + 0.08 * rng.standard_normal((20_000, 6)), rng.random(20_000)
