@@ -292,7 +292,7 @@ def test_a_shuffler_never_makes_it_worse_and_few_reports_gain_nothing():
     assert conditional(1.0, 1) == ()
     (line,) = conditional(4.0, 100_000)
     assert line.epsilon == pytest.approx(0.215, abs=1e-3)
-    assert (line.delta, "100000 devices" in line.assumption) == (1e-8, True)
+    assert (line.delta, "100000 honest devices" in line.assumption) == (1e-8, True)
 
 
 def test_larger_delta_and_more_reports_promise_more():

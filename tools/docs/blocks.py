@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 SHARED = "<!-- blocks share names -->"
 LINES_SHOWN = 24
-LONGEST_LINE, LONGEST_DATA = 400, 160  # characters: a sentence is shown to its end, JSON and HTML are not
+LONGEST_LINE, LONGEST_DATA = 500, 160  # characters: a sentence is shown to its end, JSON and HTML are not
 FENCED = re.compile(r"^```(python|sh)\n(.*?)^```\n(?:\n?```text\n(.*?)^```\n)?", flags=re.S | re.M)
 
 

@@ -1,10 +1,11 @@
-"""Plain English, checked: sentences of at most 25 words, and phrases that readers stumble over.
+"""Plain English, checked: sentences of fewer than 25 words, and phrases that readers stumble over.
 
 `python -m tools.docs.prose` lists what to mend. Code, tables and quoted text are left alone.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from tools.docs.blocks import ROOT, pages
 
-LONGEST = 25  # words
+LONGEST = 24  # words of a sentence
 PHRASES = {
     r"\b(?:bytes|lines?|draws?|seconds?|charges?|fits?|MB|ms) a (?:row|release|run|second|draw|step|person|day)\b": "say 'per'",
     r"\bof the house\b": "say what it is: of kveil, of the project",
@@ -30,8 +31,13 @@ HOUSE = ("CONTRIBUTING.md",)  # it shows how not to write
 def sentences(text: str) -> Iterator[tuple[int, str]]:
     """Line and text of each sentence of prose."""
     for line, paragraph in paragraphs(text):
-        for sentence in re.split(r"(?<=[.!?:;])[\"*_)”]*\s+(?=[\"*_`(“\[A-Z0-9])", paragraph):
-            yield line, sentence.strip()
+        for sentence in split(paragraph):
+            yield line, sentence
+
+
+def split(paragraph: str) -> list[str]:
+    """Its sentences, and what stands before a colon or a semicolon and a capital letter."""
+    return [each.strip() for each in re.split(r"(?<=[.!?:;])[\"*_)”]*\s+(?=[\"*_`(“\[A-Z0-9])", paragraph)]
 
 
 def paragraphs(text: str) -> Iterator[tuple[int, str]]:
@@ -65,6 +71,26 @@ def faults(path: Path) -> Iterator[str]:
         for phrase, advice in PHRASES.items():
             if path.name not in HOUSE and re.search(phrase, sentence, flags=re.I):
                 yield f"{path.name}:{line}: {advice}: {sentence}"
+
+
+def long_texts(path: Path) -> Iterator[str]:
+    """Long sentences of messages and help: of what a module holds as text, but for docstrings and SQL."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings are
+    inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if id(node) in statements | inner or not isinstance(node, ast.Constant | ast.JoinedStr):
+            continue
+        text = re.sub(r"</?\w[^<>]*>", "", _told(node))  # a page's marks are no words
+        for part in re.split(r"\n\n|\n(?=- )", text) if "CREATE " not in text else ():
+            yield from (f"{path.name}:{node.lineno}: {sentence}" for sentence in split(part) if count(sentence) > LONGEST)
+
+
+def _told(node: ast.expr) -> str:
+    """The text, with a word for whatever is filled in."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_told(part) for part in node.values)
+    return str(node.value) if isinstance(node, ast.Constant) and isinstance(node.value, str) else "X"
 
 
 if __name__ == "__main__":

@@ -32,8 +32,8 @@ def place_of(panel: str | None) -> int:
 
 
 FILES = (
-    ".csv, .tsv (also .gz), .parquet, .feather, .npz (array x) or .npy; "
-    "several files, a pattern or a folder of .parquet are one table; or a URL"
+    ".csv, .tsv (also .gz), .parquet, .feather, .npz (array x) or .npy, or a URL; "
+    "several files, a pattern or a folder of .parquet are one table"
 )
 DATA = Annotated[list[str], typer.Argument(help=FILES, metavar="DATA", show_default=False)]
 DELIMITER = Annotated[

@@ -212,8 +212,8 @@ def _middle(center: ArrayLike) -> NDArray[np.float32]:
         given = np.empty(0)
     if given.ndim != 1 or not 1 <= given.size <= MOST_COLUMNS or not (np.abs(given) <= LARGEST).all():
         raise InvalidValue(
-            f"center must be a list of 1 to {MOST_COLUMNS} numbers between -2**40 and 2**40, one for each number in a point: the "
-            "middle of a ball that holds the points, from public knowledge."
+            f"center must be a list of 1 to {MOST_COLUMNS} numbers between -2**40 and 2**40, one for each number in a point. "
+            "It is the middle of a ball that holds the points, from public knowledge."
         )
     return given.astype(np.float32)
 

@@ -177,7 +177,7 @@ class LocalClient:
         if (manifest.not_after - today).days > MOST_DAYS_AHEAD:
             raise ManifestError(
                 f"the round is open until {manifest.not_after}, and no device answers a round that ends more than "
-                f"{MOST_DAYS_AHEAD} days ahead: its report might leave years from now. Nothing was charged."
+                f"{MOST_DAYS_AHEAD} days ahead. Its report might leave years from now. Nothing was charged."
             )
         if not manifest.not_before <= today <= manifest.not_after:
             when = f"from {manifest.not_before} to {manifest.not_after}"

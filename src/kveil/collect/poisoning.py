@@ -49,8 +49,8 @@ def _on_keys(manifests: Sequence[Manifest], reports: Sequence[int]) -> str:
     n, query, one = min(asked, key=lambda entry: entry[0])
     up, down = moves(query, one.epsilon)
     return (
-        f"one forged report moves the count of a cell up by at most {up:.1f} people or down by {down:.2g}, among those who were "
-        f"asked the same; {n} of them move a cell by one standard deviation of its noise (round {one.number}). Ground ids "
+        f"one forged report moves the count of a cell up by at most {up:.1f} people or down by {down:.2g} (of those who were "
+        f"asked the same). {n} of them move a cell by one standard deviation of its noise (round {one.number}). Ground ids "
         "lift several cells at once."
     )
 

@@ -19,8 +19,8 @@ from kveil.kernel.loss import Conditional
 DELTA = 1e-8
 BLOCKS = 400
 ASSUMPTION = (
-    "a trusted shuffler hides who sent which report and when, everyone saw the same manifests, and in every round at least "
-    "{n} devices were honest"
+    "a trusted shuffler hides who sent which report and when, everyone saw the same manifests, and every round had at least "
+    "{n} honest devices"
 )
 
 

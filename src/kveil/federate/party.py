@@ -106,7 +106,7 @@ class Party:
         self._journal = Journal(journal if journal is not None or path is None else f"{os.fspath(path)}.runs", name)
         if not self._journal.tokens() <= {entry.token for entry in self.ledger.charges()}:
             raise BudgetError(
-                "the ledger lacks charges that the journal of this party knows: it is another one, or an older copy that has "
+                "the ledger lacks charges that the journal of this party knows. It is another one, or an older copy that has "
                 "forgotten what was spent. Use the ledger that belongs to the journal; do not answer from this one."
             )
         self._lock, self._clock = threading.Lock(), clock

@@ -167,6 +167,6 @@ def _check_box(task: Task, domain: Box, columns: Integers) -> None:
     finest = np.spacing(np.maximum(np.abs(domain.lower), np.abs(domain.upper)))
     if (finest[columns] >= width[columns] * 2.0**-8).any() or width[columns].min() * NARROWEST < 2.0**domain.bits / LARGEST:
         raise InvalidValue(
-            'scaling="private" may narrow a column to 1/128 of its bounds, and these are too far from 0, or too narrow, for '
+            'scaling="private" may narrow a column to 1/128 of its bounds. These are too far from 0, or too narrow, for '
             "float64 to tell such ends apart. Move or rescale the columns by public numbers."
         )

@@ -130,8 +130,8 @@ def check_vocabulary(given: Any, n_clusters: int) -> tuple[str, ...]:
     names = tuple(given) if is_list else ()
     if not names or not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
         raise InvalidValue(
-            "the vocabulary must be a list of different words, from public knowledge: vocabulary=[...] beside what rows say, or "
-            "keywords=[...] where data has a column for each."
+            "the vocabulary must be a list of different words, from public knowledge. Pass vocabulary=[...] beside what rows "
+            "say, or keywords=[...] where data has a column for each."
         )
     if len(names) * n_clusters > MOST_COUNTS:
         raise InvalidValue(

@@ -261,8 +261,8 @@ class FederatedKMeans(EuclideanClusterer):
                 if mine != theirs:
                     raise FederationError(
                         f"parties {first} and {name} differ in the {what}: {shown(told)} and {shown(other)}. All must hold the "
-                        "same columns in the same order, public domain and unit, under one name of the data, or their answers "
-                        "cannot be added. Nothing was drawn and nothing was charged."
+                        "same columns in the same order, public domain and unit, under one name of the data. Else their "
+                        "answers cannot be added. Nothing was drawn and nothing was charged."
                     )
         self._check_domain(told)
         return told.data, told.columns or None, told.layout

@@ -174,7 +174,7 @@ class LocalKMeans(EuclideanClusterer):
         given = self.epsilon
         if isinstance(given, bool) or not isinstance(given, Real) or not 0 < given <= MOST_LOCAL_EPSILON:
             raise InvalidValue(
-                f"epsilon must be a number above 0 and at most {MOST_LOCAL_EPSILON}, got {given!r}: it is what one report may "
+                f"epsilon must be a number above 0 and at most {MOST_LOCAL_EPSILON}, got {given!r}. It is what one report may "
                 "give away, and more hides nothing."
             )
         epsilon = check_budget(given, 0.0)[0]

@@ -29,11 +29,11 @@ ERROR = "standard error of a number: the noise in it, in the unit of its column"
 
 NOT_TO_DO = (
     "Do not publish labels. The nearest centre of a row is a function of that row, so labels and distances are not private.",
-    "Do not add statistics that were not released with it: row counts, cluster sizes, averages or costs computed from the "
+    "Do not add statistics that were not released with it. Row counts, cluster sizes, averages or costs computed from the "
     "rows carry no promise, and next to these centres they undo the one above.",
     "Do not fit again on the same rows without counting: every release adds to what is known about them. A ledger counts.",
     "Do not take bounds, parameters, scalers or other preprocessing from the rows, and do not choose among fits by their "
-    "score: the promise treats all of these as known to everyone. Bounds that were found privately cost their own charge.",
+    "score. The promise treats all of these as known to everyone. Bounds that were found privately cost their own charge.",
     "Do not take the digest in `release.json` for a signature: it finds damage, and does not tell who made the release. "
     "`kveil verify` checks both.",
 )

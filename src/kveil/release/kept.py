@@ -31,7 +31,7 @@ def kept(release: Release, what: str) -> Kept:
         raise InvalidValue(f"{what} needs the synopsis of a release, and this one has none: {_why_none(release)}")
     if not has_points(release.synopsis):
         raise InvalidValue(
-            f"{what} needs cells or leaves with noisy counts, and this release has none: "
+            f"{what} needs cells or leaves with noisy counts, and this release has none. Either "
             f'method="{release.method["used"]}" released nothing else than its centres, or the budget told no clusters apart. '
             'Fit with method="tree".'
         )

@@ -415,7 +415,7 @@ def _centers(given: Any) -> NDArray[Any]:
         or (is_index and centers.min() < 0)
     ):
         raise ReleaseError(
-            "the centres of a release must be a table of finite numbers, one row a centre, or a list of indices of at least 0. "
+            "the centres of a release must be a table of finite numbers, one row per centre, or a list of indices from 0 on. "
             "Anything else has no place in space."
         )
     centers.setflags(write=False)

@@ -103,7 +103,7 @@ def read_images(path: Path) -> Rows:
         found = None
     if found is None or found.ndim < 2 or found.dtype.kind not in "uif" or len(found) < max(CLUSTERS) or not found.size:
         raise SourceError(
-            f"{path} cannot be used as images: an .npz file with an array x of numbers is needed, one row an image, at least "
+            f"{path} cannot be used as images. An .npz file with an array x of numbers is needed: one row per image, at least "
             f"{max(CLUSTERS)} of them. Leave out --data to draw the other figures."
         )
     pixels = found.reshape(len(found), -1)

@@ -90,13 +90,13 @@ def _claims(outcomes: Sequence[Outcome]) -> str:
     pulls = [(np.mean(cell.all("pull")), np.log(cell.k * outcome.points)) for outcome, cell in _printed(outcomes)]
     paid = max(max(cell.all("paid")) for _, cell in _printed(outcomes))
     said = (
-        "At how many k on a universe one is lower / higher / neither, by a paired t-test over the runs with a false alarm in "
+        "At how many k on a universe one is lower / higher / neither, by a paired t-test over the runs. It has a false alarm in "
         f"{FALSE_ALARM:.0%} of cells. A single run decides nothing."
     )
     notes = (
         f"- Without privacy the three starts end at most {farthest_apart(outcomes):.1%} apart, in the mean.\n"
         f"- The printed exponent makes the best first swap e^{min(pulls)[0]:.2f} to e^{max(pulls)[0]:.2f} times as likely as an "
-        f"average one; to stand out among all it takes about e^{min(needed for _, needed in pulls):.1f} to "
+        f"average one. To stand out among all it takes about e^{min(needed for _, needed in pulls):.1f} to "
         f"e^{max(needed for _, needed in pulls):.1f}.\n"
         f"- DP-HST as printed costs up to {paid:.3g} for a claimed {outcomes[0].epsilon:g}, rows added or removed.\n"
     )

@@ -110,8 +110,8 @@ def read_places(path: Path) -> Floats:
         found = None
     if found is None or found.ndim != 2 or found.shape[1] != 2 or found.dtype.kind not in "uif" or len(found) < 100:
         raise SourceError(
-            f"{path} cannot be used as places: an .npz file with an array x of longitudes and latitudes in degrees is needed, at "
-            "least 100 rows of two numbers. Leave out --data to do without."
+            f"{path} cannot be used as places. An .npz file with an array x of longitudes and latitudes in degrees is needed, "
+            "at least 100 rows of two numbers. Leave out --data to do without."
         )
     return np.nan_to_num(np.asarray(found, dtype=np.float64))
 

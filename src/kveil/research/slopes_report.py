@@ -13,7 +13,7 @@ ALONG: tuple[Along, ...] = ("people", "k")
 NOTICE = (
     "Total cost of simulated campaigns on rows whose optimal cost is 0, so that all of it is additive error. *Hardest*: small "
     "groups of the size with the greatest median. *Equal*: all groups of one size. ±: standard error of the slope, from drawing "
-    "the runs of each cell anew; that the hardest size was chosen is not in it."
+    "the runs of each cell anew. That the hardest size was chosen is not in it."
 )
 
 

@@ -40,8 +40,8 @@ def verdict_table(outcomes: Sequence[Outcome]) -> str:
     cells = {(verdict.first, verdict.second, verdict.figure): verdict for verdict in found}
     lines = [
         "## Which is lower\n",
-        "At how many k or ε the first has a lower / higher mean than the second / neither, by Welch's t-test over the runs; "
-        f"one in {round(1 / FALSE_ALARM)} such tests errs. One run tells nothing.\n",
+        "At how many k or ε the first has a lower / higher mean than the second / neither, by Welch's t-test over the runs. "
+        f"One in {round(1 / FALSE_ALARM)} such tests errs. One run tells nothing.\n",
         f"| first | second | {' | '.join(figures)} |",
         "| --- | --- |" + " ---: |" * len(figures),
     ]

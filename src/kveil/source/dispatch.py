@@ -151,7 +151,7 @@ def _open(data: Any, options: Options) -> OfColumns:
         return open_array(data, options)
     hint = next((f" It has .{call}(): pass what that returns." for call in AS_TABLE if hasattr(data, call)), "")
     raise InvalidType(
-        f"cannot read rows from an object of type {type(data).__name__}. Pass an array, a sparse matrix, a data frame, a Dask "
+        f"cannot read rows from an object of type {type(data).__name__}. Pass an array, sparse matrix, data frame or Dask "
         f"collection, or the path of a .csv, .tsv, .parquet, .feather, .npy or .npz file.{hint}"
     )
 

@@ -119,6 +119,6 @@ def _note(cells: Cells, clean: Denoised) -> str:
 
 
 TOO_LITTLE = (
-    "Too little budget for this demand: its counts cannot be told from noise, so the centres are those of the universe, as if "
+    "Too little budget for this demand: its counts cannot be told from noise. So the centres are those of the universe, as if "
     "everybody were spread over it alike. Raise epsilon, or count more people."
 )
