@@ -1,6 +1,7 @@
 """An evaluation is charged, tells the truth within its intervals, and nothing in rows can break it."""
 
 import json
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -59,6 +60,17 @@ def test_with_hardly_any_noise_the_numbers_are_those_of_the_rows(model, power, s
     assert [size.value for size in found.sizes] == sizes.tolist()
     assert found.rows.value == 800
     assert exact(fitted, rows, power=power)[0] <= found.most
+
+
+def test_rows_are_told_in_whole_numbers_and_ends_are_rounded_outwards(release, rows):
+    assert evaluation.Estimate(12.4, 0.6, 1234567.3).of_rows() == "12 (0 to 1234568)"
+    with scripted(1):
+        found = evaluate(release, rows, 1.0, ledger=ledger())
+    told, beyond = str(found), json.loads(found.to_json())["beyond"]
+    whole = re.search(r"rows beyond the clip: at most (\d+);", told)
+    assert beyond <= int(whole[1]) < beyond + 1
+    assert f"rows: {found.rows.value:.0f} ({found.rows.low:.0f} to {found.rows.high:.0f})\n" in told
+    assert re.search(r"^sizes: 0: \d+ \(\d+ to \d+\); 1: ", told, flags=re.M)
 
 
 def test_sparse_rows_are_evaluated_as_dense_ones(release, rows):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil, log, sqrt
+from math import ceil, floor, log, sqrt
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -32,6 +32,10 @@ class Estimate(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.value:.6g} ({self.low:.6g} to {self.high:.6g})"
+
+    def of_rows(self) -> str:
+        """The same in whole rows, with ends rounded outwards."""
+        return f"{round(self.value)} ({floor(self.low)} to {ceil(self.high)})"
 
 
 class Noise(NamedTuple):
@@ -158,13 +162,13 @@ class Evaluation:
 
     def __str__(self) -> str:
         shape = "none, there is one centre" if self.silhouette is None else str(self.silhouette)
-        sizes = "; ".join(f"{number}: {size}" for number, size in enumerate(self.sizes))
+        sizes = "; ".join(f"{number}: {size.of_rows()}" for number, size in enumerate(self.sizes))
         return "\n".join(
             [
                 f"cost, distances clipped at {self.clip:.6g}: {self.cost}",
-                f"rows beyond the clip: at most {self.beyond:.6g}; cost without the clip: at most {self.most:.6g}",
+                f"rows beyond the clip: at most {ceil(self.beyond)}; cost without the clip: at most {self.most:.6g}",
                 f"silhouette: {shape}",
-                f"rows: {self.rows}",
+                f"rows: {self.rows.of_rows()}",
                 f"sizes: {sizes}",
                 *(f"Note: {note}" for note in self.notes),
                 "Numbers are noisy; brackets hold the exact ones with a chance of 95 % each.",
