@@ -49,7 +49,10 @@ def test_a_curve_is_printed_as_a_table_and_as_json_and_drawn(release, tmp_path, 
     assert (tmp_path / "curve.svg").read_text().startswith("<?xml")
     assert kveil("curve", release, "--picture", tmp_path / "curve.svg").code == 2  # it is there already
     for wrong in ("5", "5,x", "5,2", "0,9"):
-        assert kveil("curve", release, "--k-range", wrong).code == 2
+        told = kveil("curve", release, "--k-range", wrong)
+        assert told.code == 2
+        assert "--k-range takes LOW,HIGH: two whole numbers" in " ".join(told.err.split())
+        assert "(low, high)" not in told.err
 
 
 def test_made_up_rows_are_written_with_the_names_of_the_columns(release, tmp_path, kveil):

@@ -40,7 +40,7 @@ def fit_refused(refused, csv, tmp_path):
     [
         ((), "bounds is missing"),
         (("--center", "1,2"), "bounds is missing"),
-        ((*BOUNDS, "--radius", 3), "either bounds or center and radius"),
+        ((*BOUNDS, "--radius", 3), "either --bounds or --center and --radius"),
         ((*BOUNDS, "--k", 0), "--k must be a whole number of at least 1, got 0"),
         ((*BOUNDS, "--k", -3), "got -3"),
         ((*BOUNDS, "--n-steps", 0), "--n-steps must be a whole number of at least 1"),

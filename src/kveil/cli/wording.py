@@ -30,6 +30,12 @@ ASIDES = (  # of types and objects, which a shell has not
     " Ask the universe: universe.nearest(release.centers).",
     "Release.save or ",
 )
+PAIRS = (  # two numbers, as they are typed
+    (r"(--[\w-]+) must be two whole numbers \(low, high\) with", r"\1 takes LOW,HIGH: two whole numbers with"),
+    (r"(?<== )low < high(?= <= \d)", "LOW < HIGH"),
+    (r"(?<=, got )[(\[](-?\d+), (-?\d+)[)\]]", r"\1,\2"),
+)
+DOMAIN = ("bounds", "center", "radius")  # often named together, without a verb
 VERBS = r"(?:must|is|takes|belongs?|names?|has|needs|gives?|repeats|bounds|adds|cannot|and|does|of)\b"
 
 
@@ -56,7 +62,19 @@ def in_shell_words(text: str, options: Iterable[Any]) -> str:
         text = re.sub(rf"(?<![\w.\-\"'`/(]){name}=True\b(?: \({flag}\))?", flag, text)
     for name, option in typed.items():
         text = _without_python(text, name, option)
+    if set(DOMAIN) <= typed.keys():
+        text = _with_domain(text, {name: typed[name] for name in DOMAIN})
+    if re.search(PAIRS[0][0], text):
+        for pattern, written in PAIRS:
+            text = re.sub(pattern, written, text)
     return text
+
+
+def _with_domain(text: str, typed: dict[str, str]) -> str:
+    """Options where bounds, center and radius are listed, or one needs another."""
+    name = rf"(?<![\w-])(?:{'|'.join(typed)})\b"
+    listed = rf"(?:{name}(?:, or |, | or | and ))+{name}|(?<= needs ){name}(?=:)"
+    return re.sub(listed, lambda found: re.sub(name, lambda one: typed[one[0]], found[0]), text)
 
 
 def _without_python(text: str, name: str, option: str) -> str:
