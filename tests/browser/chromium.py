@@ -17,7 +17,8 @@ from websockets.sync.client import connect
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser")
 OPTIONS = [
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--remote-debugging-port=0",
+    "--disable-background-networking", "--disable-component-update", "--disable-quic", "--disable-sync",
+    "--remote-debugging-port=0",
 ]  # fmt: skip
 SECONDS = 60
 

@@ -26,7 +26,7 @@ NAMES = [f"{name} of a household & its <b>people</b>" for name in ("age", "incom
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """A map with a ledger, and a profile of long names with more centres than paper has room for."""
+    """A map with a ledger, a profile of long names with more centres than paper has room for, and one of many columns."""
     folder, rng = tmp_path_factory.mktemp("reports"), np.random.default_rng(0)
     ledger = Ledger.create(folder / "budget.db", "clinic", 2.0, relation="add-remove")
     rows = np.concatenate([rng.normal(place, 0.5, (4000, 2)) for place in ([2, 3], [7, 2], [5, 8])])
@@ -37,7 +37,18 @@ def pages(tmp_path_factory):
     table = pd.DataFrame(rng.uniform(0, 10, (20_000, 5)), columns=NAMES)
     wide = PrivateKMeans(40, epsilon=1.0, delta=1e-6, bounds=(0, 10), random_state=0).fit(table)
     wide.release_.report(folder / "wide.html")
+    many = PrivateKMeans(4, epsilon=1.0, delta=1e-6, bounds=(0, 10), random_state=0).fit(
+        pd.DataFrame(rng.uniform(0, 10, (20_000, 14)), columns=[f"column {number}" for number in range(14)])
+    )
+    many.release_.report(folder / "many.html")
     return folder
+
+
+HINTED = """[...document.querySelectorAll('.scroll')].map(frame => {
+    const hint = frame.querySelector('.wider').getBoundingClientRect(), top = frame.getBoundingClientRect().top
+    const is_wider = frame.scrollWidth > frame.clientWidth, shown = Math.max(0, hint.bottom - top)
+    return [frame.getAttribute('aria-label'), is_wider, shown > 2]
+})"""
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +57,8 @@ def browser(tmp_path_factory):
         yield opened
 
 
-@pytest.mark.parametrize("name", ["map", "wide"])
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("name", ["map", "wide", "many"])
+@pytest.mark.parametrize("width", [390, 740, 1280])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_report_is_readable_at_any_width_and_asks_for_nothing(pages, browser, tmp_path, name, width, theme):
     tab = browser.tab(width)
@@ -55,8 +66,17 @@ def test_a_report_is_readable_at_any_width_and_asks_for_nothing(pages, browser, 
     tab.go((pages / f"{name}.html").as_uri())
     tab.js("document.querySelector('details').open = true")
     assert tab.js("document.documentElement.scrollWidth <= innerWidth"), "nothing is wider than the screen"
-    hints = tab.js("[...document.querySelectorAll('.scroll')].map(e => getComputedStyle(e.previousElementSibling).display)")
-    assert hints == ["block" if width == 390 else "none"] * 2, "what scrolls says so where it does"
+    hints = tab.js(HINTED)
+    assert all(is_wider == is_said for _, is_wider, is_said in hints), "what scrolls says so where it does"
+    table = width == 390 or name != "map"
+    wider = {"Picture": width == 390, "Table of centres": table}
+    assert {label: is_wider for label, is_wider, _ in hints} == wider
+    if table:  # the hint stays in sight
+        left = "document.querySelector('div.scroll .wider').getBoundingClientRect().left"
+        before = tab.js(left)
+        tab.js("document.querySelector('div.scroll').scrollLeft = 150")
+        assert tab.js(left) == before
+        tab.js("document.querySelector('div.scroll').scrollLeft = 0")
     bar = tab.js("document.querySelector('.ledger svg')?.getBoundingClientRect().right ?? 0")
     assert (0 < bar <= width) == (name == "map"), "the whole budget is seen, so that half of it looks like half"
     assert tab.js(LOW_CONTRAST) == []

@@ -66,7 +66,7 @@ def test_no_refusal_speaks_python_of_an_option():
         ("cost_curve needs the synopsis of a release.", "`kveil curve` needs the synopsis of a release."),
         ("the folder that Release.save or `kveil fit` wrote.", "the folder that `kveil fit` wrote."),
         ("pass either bounds or center and radius, not both.", "pass either --bounds or --center and --radius, not both."),
-        ("nothing is clipped. Leave out bounds, center and radius.", "nothing is clipped. Leave out --bounds, --center and --radius."),
+        ("Leave out bounds, center and radius.", "Leave out --bounds, --center and --radius."),
         ("center needs radius: together they are a ball.", "--center needs --radius: together they are a ball."),
         (
             "k_range must be two whole numbers (low, high) with 2 <= low < high <= 100, got (9, 2). Try less.",

@@ -3,10 +3,11 @@
 import re
 
 import pytest
-from kveil.cli.commands import COMMANDS
-from kveil.cli.door import loaded
 from tools.docs.blocks import ROOT, pages
 from tools.docs.prose import LONGEST, count, faults, long_texts, sentences, split
+
+from kveil.cli.commands import COMMANDS
+from kveil.cli.door import loaded
 
 PAGES = [*pages(), ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
 

@@ -17,7 +17,8 @@ from kveil.errors import BoundsRequired
 
 def compare(
     data: Annotated[
-        list[str], typer.Argument(help=f"PUBLIC rows, or the folder of a release. Rows: {FILES}", metavar="DATA", show_default=False)
+        list[str],
+        typer.Argument(help=f"PUBLIC rows, or the folder of a release. Rows: {FILES}", metavar="DATA", show_default=False),
     ],
     k: Annotated[int, typer.Option("--k", "-k", help="number of clusters", rich_help_panel=FIND)] = 8,
     objective: Annotated[

@@ -7,7 +7,7 @@ from html import escape
 from kveil.release.numbers import with_powers
 from kveil.release.words import printable
 
-HINT = '<p class="wider">What is wider than the screen scrolls sideways.</p>'  # phones show no bar until it is moved
+HINT = '<p class="wider" aria-hidden="true">What is wider than the page scrolls sideways.</p>'  # many hide the bar
 
 
 def shown(text: str, *, keep_lines: bool = False) -> str:
@@ -26,5 +26,6 @@ def warning(title: str, text: str) -> str:
 
 
 def scrolling(tag: str, label: str, content: str) -> str:
-    """HTML in a frame that scrolls by itself, with a keyboard too; narrow screens say so above it."""
-    return f'{HINT}<{tag} class="scroll" tabindex="0" role="region" aria-label="{label}">{content}</{tag}>'
+    """HTML in a frame that scrolls by itself, with a keyboard too; it says so where it does (report.css)."""
+    frame = f'class="scroll" tabindex="0" role="region" aria-label="{label}"'
+    return f'<{tag} {frame}><div class="inside">{HINT}{content}</div></{tag}>'

@@ -117,8 +117,8 @@ def _theorems(claims: Sequence[Measured]) -> str:
 def _theorem_10(epsilon: float) -> str:
     """What the theorem grants at the sizes of the paper's table: rows even in a ball, the best case there is."""
     words = (
-        "Theorem 10 at the sizes of Table 2, for rows even in a ball. Shown is the least δ it allows. Beside it is the largest ε of "
-        f"one seed, ln rho(2R), for which it bounds the ratio of likelihoods by e^ε, ε = {epsilon:g}.\n"
+        "Theorem 10 at the sizes of Table 2, for rows even in a ball. Shown is the least δ it allows. Beside it is the largest ε "
+        f"of one seed, ln rho(2R), for which it bounds the ratio of likelihoods by e^ε, ε = {epsilon:g}.\n"
     )
     lines = ["| sizes | δ | ε of one seed | tabulated |", "| --- | ---: | ---: | ---: |"]
     for m, d, k, tilde in (sizes for sizes in MADE if sizes[3] is not None):

@@ -104,7 +104,8 @@ def read_digits(path: Path) -> Images:
     if x is None or y is None or not is_table or len(x) < LEAST_IMAGES or y.shape != (len(x),) or y.dtype.kind not in "iu":
         raise SourceError(
             f"{path} cannot be used as images. An .npz file is needed with an array x of finite numbers, one row per image, "
-            f"at least {LEAST_IMAGES} of them. An array y holds the digit of each. Leave out --data to draw the other figures."
+            f"at least {LEAST_IMAGES} of them. It also needs an array y with the digit of each. Leave out --data to draw the "
+            "other figures."
         )
     order = np.random.default_rng(SEED).permutation(len(x))
     return Images(x.reshape(len(x), -1)[order], y[order].astype(np.int64))
