@@ -36,11 +36,35 @@ class EuclideanClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
     _domain: Box | Ball
 
     def predict(self, X: Any) -> NDArray[np.int32]:
-        """The nearest centre of every row. A function of rows, so not private: keep it where the rows are."""
+        """The nearest centre of every row. A function of rows, so not private: keep it where the rows are.
+
+        Parameters
+        ----------
+        X : table, path or Source
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        array (n,) of int32
+            The number of the nearest centre, per row.
+        """
         return np.concatenate([np.empty(0, dtype=np.int32), *(self._labels(rows) for rows in self._rows(X))])
 
     def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> NDArray[np.int32]:
-        """Fit, then label the same rows. The labels are not private and are not kept."""
+        """Fit, then label the same rows. The labels are not private and are not kept.
+
+        Parameters
+        ----------
+        X : table, path or Source
+            Rows, as for `fit`, which gets further arguments, too.
+        y : ignored
+            There for the interface of scikit-learn.
+
+        Returns
+        -------
+        array (n,) of int32
+            The number of the nearest centre, per row.
+        """
         return np.asarray(self.fit(X, **kwargs).predict(X))
 
     def transform(self, X: Any) -> Floats:
@@ -49,6 +73,16 @@ class EuclideanClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
         Rows are clipped to the domain first, as in `fit`, and a row with a missing value is its middle; a model without a domain
         clips nothing. In the units of the data; with scaling="bounds" in half-widths of the bounds. With metric="cosine" it is 1
         minus the cosine: between 0 and 2, and 1 for a row of zeros.
+
+        Parameters
+        ----------
+        X : table, path or Source
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        array (n, k)
+            Distances, not squared.
         """
         return np.concatenate([np.empty((0, self._n_features_out)), *(self._distances(rows) for rows in self._rows(X))])
 
@@ -58,6 +92,18 @@ class EuclideanClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
         Distances are those of `transform`: of clipped rows, in the units of the data; with scaling="bounds" in half-widths of the
         bounds, so such a score compares with others of the same bounds only. It is a sum over rows, not an average. With
         metric="cosine" it is the mean cosine of rows with the nearest centre, 0 for a row of zeros: at most 1.
+
+        Parameters
+        ----------
+        X : table, path or Source
+            Rows with the columns of the fit.
+        y : ignored
+            There for the interface of scikit-learn.
+
+        Returns
+        -------
+        float
+            Greater is better.
         """
         if is_cosine(getattr(self, "_domain", None)):
             nearest = np.concatenate([np.empty(0), *(self._nearest(rows) for rows in self._rows(X))])

@@ -173,7 +173,13 @@ class FederatedKMeans(EuclideanClusterer):
         return self._keep(outcome, plan, layout, names, coordinator, receipts)
 
     def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> NDArray[np.int32]:
-        """Refused: rows stay with their holders, who call `predict` on their own."""
+        """Refused: rows stay with their holders, who call `predict` on their own.
+
+        Parameters
+        ----------
+        X, y : object
+            Not looked at.
+        """
         raise InvalidType("parties keep their rows, and labels are functions of rows. Call fit, then predict where the rows are.")
 
     def guarantee(self, n_features: int | None = None, *, unit: PrivacyUnit = PrivacyUnit()) -> Guarantee:

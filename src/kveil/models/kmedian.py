@@ -121,7 +121,18 @@ class KMedian(ClusterMixin, BaseEstimator):
         return restarts, 0 if self.n_perturbations is None else _check_natural(self.n_perturbations)
 
     def predict(self, rows: ArrayLike) -> NDArray[np.int32]:
-        """The nearest centre of every row: of a point of the universe by number, or of the point nearest to its coordinates."""
+        """The nearest centre of every row: of a point of the universe by number, or of the point nearest to its coordinates.
+
+        Parameters
+        ----------
+        rows : array
+            Numbers of points (n,), or coordinates (n, d).
+
+        Returns
+        -------
+        array (n,) of int32
+            The number of the nearest centre, per row.
+        """
         check_is_fitted(self)
         return np.asarray(self.labels_[self.space_.locate(_checked(self.space_, rows))])
 

@@ -135,7 +135,20 @@ class LocalKMeans(EuclideanClusterer):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Play a campaign in which every row of X is a person. `y` is ignored."""
+        """Play a campaign in which every row of X is a person.
+
+        Parameters
+        ----------
+        X : table, path or Source
+            Dense rows, one per person.
+        y : ignored
+            There for the interface of scikit-learn.
+
+        Returns
+        -------
+        LocalKMeans
+            This model, fitted.
+        """
         source = read(X)
         domain = self._domain_of(source.n_columns)
         k, epsilon = check_clusters(self.n_clusters, source.n_columns), self._epsilon()

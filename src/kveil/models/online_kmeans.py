@@ -59,7 +59,20 @@ class OnlineKMeans(StreamClusterer):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """See all of X from the start: the batches of an iterator, or a table cut into batches. `y` is ignored."""
+        """See all of X from the start: the batches of an iterator, or a table cut into batches.
+
+        Parameters
+        ----------
+        X : table, path, Source or iterator of tables
+            All rows of the stream.
+        y : ignored
+            There for the interface of scikit-learn.
+
+        Returns
+        -------
+        OnlineKMeans
+            This model, fitted.
+        """
         for name in ("_seeder", "_copies"):
             if hasattr(self, name):
                 delattr(self, name)
@@ -72,7 +85,20 @@ class OnlineKMeans(StreamClusterer):
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """See one batch, or all batches of an iterator. `y` is ignored."""
+        """See one batch, or all batches of an iterator.
+
+        Parameters
+        ----------
+        X : table, path, Source or iterator of tables
+            The next rows of the stream.
+        y : ignored
+            There for the interface of scikit-learn.
+
+        Returns
+        -------
+        OnlineKMeans
+            This model, with what it saw.
+        """
         self._copies = 0
         for batch in batches(X):
             self._take(batch, 1)

@@ -201,6 +201,18 @@ class PrivateKMedian(CuratorModel):
 
         Distances are those of `transform`: of clipped rows, in the units of the data; with scaling="bounds" in half-widths of the
         bounds; with a universe those of the universe. It is a sum over rows, not an average.
+
+        Parameters
+        ----------
+        X : table, path or Source
+            Rows with the columns of the fit.
+        y : ignored
+            There for the interface of scikit-learn.
+
+        Returns
+        -------
+        float
+            At most 0; greater is better.
         """
         power = 2 if self.objective == "k-means" else 1
         return -float(sum((self._nearest(rows) ** power).sum() for rows in self._rows(X)))

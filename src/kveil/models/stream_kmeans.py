@@ -116,9 +116,21 @@ class StreamKMeans(StreamClusterer):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """See all of X, a table or an iterator of batches, as one stream, from the start, and finish it. `y` is ignored.
+        """See all of X, a table or an iterator of batches, as one stream, from the start, and finish it.
 
         Names and types of columns are public, as for `PrivateKMeans.fit`; text in a CSV counts as missing.
+
+        Parameters
+        ----------
+        X : table, path, Source or iterator of tables
+            All rows of the stream.
+        y : ignored
+            There for the interface of scikit-learn.
+
+        Returns
+        -------
+        StreamKMeans
+            This model, fitted.
         """
         self._forget()
         return self.partial_fit(X).finish()

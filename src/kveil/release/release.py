@@ -155,7 +155,18 @@ class Release:
         return folder.save(self, path, format=format, overwrite=overwrite, sign=sign)
 
     def predict(self, X: Any) -> NDArray[np.int32]:
-        """The nearest centre of every row, exactly as the fitted model answers. Not private: keep it where the rows are."""
+        """The nearest centre of every row, exactly as the fitted model answers. Not private: keep it where the rows are.
+
+        Parameters
+        ----------
+        X : table, path or Source
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        array (n,) of int32
+            The number of the nearest centre, per row.
+        """
         domain = self.domain()
         return answers.labels(self._rows(X), self.centers, domain, answers.scaling_of(self.parameters))
 
@@ -163,6 +174,16 @@ class Release:
         """Distances of every row, clipped to the domain, to every centre, exactly as the fitted model answers. Not private.
 
         In the units of the data; with scaling="bounds" in half-widths of the bounds.
+
+        Parameters
+        ----------
+        X : table, path or Source
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        array (n, k)
+            Distances, not squared.
         """
         domain = self.domain()
         return answers.distances(self._rows(X), self.centers, domain, answers.scaling_of(self.parameters))
