@@ -7,9 +7,10 @@ import pytest
 
 from kveil import PrivateKMeans
 from kveil.methods.tree.counting import _inside
-from kveil.methods.tree.loose import _densest
-from kveil.methods.tree.zooming import Zoomed, _looser
+from kveil.methods.tree.loose import crowded_block, densest
+from kveil.methods.tree.zooming import Zoomed, _kept, _looser
 from kveil.partition.tiling import Tiling
+from kveil.questions.midpoint_cells import TileCounts
 from kveil.solve.evidence import by_chance, sure_sum
 from kveil.testing import scripted
 
@@ -77,9 +78,49 @@ def test_the_densest_block_is_found_by_hand():
     """Sixteen cells of a square; three rows lie in its middle, in three cells, and two together in a corner."""
     tiling = Tiling.whole(np.array([8, 8])).divided(np.array([4]))
     rows = np.array([[-1, -1], [1, 1], [1, -1], [7, 7], [7, 7]])
-    is_in, held = _densest(tiling, np.bincount(tiling.find(rows), minlength=16).astype(float), np.ones(16, dtype=bool))
+    is_in, held = densest(tiling, np.bincount(tiling.find(rows), minlength=16).astype(float), np.ones(16, dtype=bool))
     assert held == 3
     assert sorted(tiling.boxes(is_in)[0].tolist()) == [[-2, -2], [-2, 2], [2, -2], [2, 2]]
+
+
+class Says:
+    """A desk that answers looks one after the other by what each is given: a table of counts by cell."""
+
+    kind = "pure"
+
+    def __init__(self, *answers, deviation=10.0):
+        self.answers, self.asked, self.deviation = list(answers), [], deviation
+
+    def ask(self, question, share):
+        self.asked.append(len(question.tiling.levels))
+        return ((self.answers.pop(0)(question.tiling), self.deviation),)
+
+
+def seen(part, n=1000.0):
+    """Noise left so much of a crowd on the corner of four cells."""
+    crowd = np.array([[-1, -1], [-1, 0], [0, -1], [0, 0]]) * 10 + 5
+    return lambda tiling: np.bincount(tiling.find(crowd), minlength=len(tiling.levels)) * part * n / 4
+
+
+@pytest.mark.parametrize(("first", "asked"), [(0.6, [64, 64, 124]), (0.9, [64, 124, 184]), (0.4, [64])])
+def test_a_block_that_noise_may_have_hidden_is_looked_for_once_more(first, asked):
+    """Two looks at the same cells count as their mean: 0.6 and 0.9 of all rows are found. With 0.4 rows lie everywhere."""
+    desk = Says(seen(first), seen(0.9), seen(0.9))
+    block = crowded_block(desk, None, np.array([1024, 1024]), 0.05, 1000.0, 20)
+    assert desk.asked == asked
+    assert block.spent == pytest.approx(0.05 * len(asked))
+    assert block.tiling.depth == (0 if first == 0.4 else 10 if first == 0.6 else 14)
+
+
+@pytest.mark.parametrize(("part", "is_found"), [(0.9, True), (0.5, False)])
+def test_rows_that_show_in_no_cell_of_the_first_look_show_in_its_block(part, is_found):
+    """Each of the four cells has less than the 2 deviations that a cell needs. Later looks have a region, and keep it."""
+    asked = TileCounts(None, Tiling.whole(np.array([1024, 1024])).divided(np.array([6])))
+    every = np.ones(64, dtype=bool)
+    kept = _kept(Says(seen(part), deviation=120.0), asked, every, 0.04, 1000.0)
+    assert (kept is not None) == is_found
+    assert kept is None or (kept > 0).sum() == 4
+    assert _kept(Says(seen(part), deviation=120.0), asked, np.arange(64) < 63, 0.04, 1000.0) is None
 
 
 @pytest.mark.parametrize("is_rough", [False, True])

@@ -20,6 +20,7 @@ from kveil.questions.midpoint_cells import TileCounts
 MOST_LOOKS, DEAREST = 3, 0.14  # looks, and the most of the budget that each may take
 FIRST, MANY, FEW = 3, 2, 1  # halvings of an axis, in the first look and in others; few where many showed no block
 MOST_ROWS = 0.7  # of all rows: noise of a block, and of the number of rows, leaves its mark
+UNSURE_ROWS = 0.5  # in the first look: with more, noise may have hidden that it is most
 
 
 class Block(NamedTuple):
@@ -33,23 +34,28 @@ class Block(NamedTuple):
 def crowded_block(desk: Curator, frame: Frame, size: Integers, share: float, n: float, deepest: int) -> Block:
     """The smallest block that looks find most rows in, or the whole box. `share` pays for a look. Public, charged."""
     block, d, finer = Block(Tiling.whole(size), np.ones(1, dtype=bool), 0.0), len(size), FIRST
+    before: Floats | None = None
     for _ in range(MOST_LOOKS):
         halvings = finer * d
         if block.tiling.depth + halvings > deepest:
             break
         tried = block.tiling.divided(np.where(block.is_in, halvings, 0))
         ((counts, _),) = desk.ask(TileCounts(frame, tried), share)  # public, charged
+        counts = counts if before is None else (counts + before) / 2
         is_new = np.repeat(block.is_in, np.where(block.is_in, 1 << halvings, 1))
-        is_in, rows = _densest(tried, counts, is_new)
+        is_in, rows = densest(tried, counts, is_new)
         is_found = rows >= MOST_ROWS * n
         block = Block(tried, is_in, block.spent + share) if is_found else block._replace(spent=block.spent + share)
-        if not is_found and finer != MANY:
+        if not is_found and finer == FIRST and before is None and rows >= UNSURE_ROWS * n:
+            before = counts  # the same cells once more: a block that noise hid would leave rows in a few wide cells
+        elif is_found or finer == MANY:
+            finer, before = (MANY if is_found else FEW), None
+        else:
             break
-        finer = MANY if is_found else FEW
     return block
 
 
-def _densest(tiling: Tiling, counts: Floats, is_new: Bools) -> tuple[Bools, float]:
+def densest(tiling: Tiling, counts: Floats, is_new: Bools) -> tuple[Bools, float]:
     """Two neighbours along every axis, among new cells, with the largest sum of counts; and that sum."""
     middles, halves = tiling.boxes(is_new)
     places = np.floor(middles / (2 * halves)).astype(np.int64)  # new cells are of one size

@@ -14,7 +14,7 @@ import numpy as np
 from kveil.arrays import Bools, Floats, Integers
 from kveil.desk.base import Curator
 from kveil.methods.ground import Ground
-from kveil.methods.tree.loose import DEAREST, crowded_block
+from kveil.methods.tree.loose import DEAREST, crowded_block, densest
 from kveil.partition.midpoints import DEEPEST
 from kveil.partition.tiling import Tiling, in_chunks
 from kveil.questions.frame import Frame
@@ -121,11 +121,20 @@ def _kept(desk: Curator, question: TileCounts, is_new: Bools, share: float, n: f
     is_pure = desk.kind == "pure"
     least = least_deviations(len(counts), is_pure=is_pure)
     is_kept = np.asarray(is_new & (counts >= max(least * deviation, 0.5)))
-    part = is_kept.sum() / is_new.sum()
     held = counts[is_kept].sum() - by_chance(least, is_pure=is_pure) * deviation * is_new.sum()  # without what noise adds
-    side = part ** (2 / len(question.tiling.half))  # of a grid over kept cells alone, squared, beside one over all
+    is_enough = _is_enough(question.tiling, is_kept, is_new, float(held), deviation, n)
+    if not is_enough and is_new.all():  # few rows may show in no cell of those that a crowd lies in, but in their block
+        is_kept, held = densest(question.tiling, counts, is_new)
+        is_enough = _is_enough(question.tiling, is_kept, is_new, held, deviation, n)
+    return np.where(is_kept, np.maximum(counts, 1.0), 0.0) if is_enough else None
+
+
+def _is_enough(tiling: Tiling, is_kept: Bools, is_new: Bools, held: float, deviation: float, n: float) -> bool:
+    """Whether few cells hold most rows."""
+    part = is_kept.sum() / is_new.sum()
+    side = part ** (2 / len(tiling.half))  # of a grid over kept cells alone, squared, beside one over all
     needed = max(MOST_ROWS * n - DOUBT * deviation * is_kept.sum() ** 0.5, (LEAST_ROWS + MORE_ROWS * side) * n)
-    return np.where(is_kept, counts, 0.0) if part <= FEW_CELLS and held >= needed else None
+    return bool(part <= FEW_CELLS and held >= needed)
 
 
 def _beside(tiling: Tiling, region: Bools, bits: Integers) -> Integers:
