@@ -7,7 +7,7 @@ import pytest
 from exact_answers import Exact
 
 from kveil.collect import protocols
-from kveil.collect.campaign import Campaign, protocol_of
+from kveil.collect.campaign import Campaign, promise, protocol_of
 from kveil.collect.documents import query_document, read_query
 from kveil.collect.encoding import keys_of
 from kveil.collect.queries import LARGEST, MOST_CENTRES, Outcome, Terms
@@ -102,6 +102,18 @@ def test_a_stored_campaign_goes_on_with_the_same_bytes():
     outcomes = [played(protocol_of(header), Exact(PAIRS, SIZES))[-1] for _ in range(2)]
     assert outcomes[0].centres.tobytes() == outcomes[1].centres.tobytes()
     assert isinstance(protocols.rebuild("zoom", Terms(10, 2, 2, Fraction(1)), b""), Zoom)
+
+
+def test_whoever_answers_both_rounds_is_promised_their_sum():
+    """And none of the lines that hold for one report alone: what a shuffler hides of two adds up."""
+    once, twice = (
+        Campaign("cells", sum(SIZES), 5, 4, [0.0, 0.0], 1.0, "zoom", mode).header("0" * 64)
+        for mode in ("one_round", "all_rounds")
+    )
+    assert [header.epsilon_of(1) for header in (once, twice)] == [4, 2]
+    assert [float(promise(header).epsilon) for header in (once, twice)] == pytest.approx([4, 4], rel=1e-6)
+    assert promise(once, (40_000, 60_000)).conditional
+    assert not promise(twice, (40_000, 60_000)).conditional
 
 
 def test_more_than_three_columns_are_refused():

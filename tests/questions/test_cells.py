@@ -119,6 +119,14 @@ def test_residuals_are_clipped_and_scaled(radius):
     assert np.all(np.abs(sums[0] - expected) < (0.35 * expected if radius < 5 else 1))
 
 
+def test_sums_of_so_many_rows_that_they_pass_32_bits_are_exact():
+    """All at the clip radius on one side of one base, in one block: a sum that wrapped would move by 2**32 with one row."""
+    plain, center = Frame(None, np.zeros(2, dtype=np.int64), 10**6), Centers(np.zeros((1, 2)), None)
+    question = Residuals(plain, center, "measured", "measured", np.zeros((1, 2), dtype=np.int64), np.array([1000]))
+    (n,), sums = question.raw(np.tile(np.array([[1000, 0]], dtype=np.int32), (40_000, 1)))
+    assert (n, sums.tolist()) == (40_000, [[40_000 * TOP, 0]])
+
+
 @given(st.lists(st.integers(-(2**28) + 1, 2**28 - 1), min_size=1, max_size=6), st.integers(1, 2**29), st.integers(-2, 2))
 @settings(max_examples=1500, deadline=None)
 def test_scaled_residuals_are_those_of_whole_numbers(row, radius, off):

@@ -95,6 +95,25 @@ def test_cells_of_another_order_are_not_used_and_long_codes_are_kept_whole():
     assert same(after(stages[0], deep), deep.raw(ROWS))
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"frame": replace(FRAME, middle=FRAME.middle + 200)},
+        {"frame": replace(FRAME, radius=500)},
+        {"half": np.array([500, 450, 1400, 350])},
+    ],
+    ids=["another middle", "another radius", "other half-widths"],
+)
+def test_cells_of_anything_else_are_not_used(other):
+    """A note of other cells would put a row where an earlier question saw it, or not, by how much memory notes had."""
+    half = np.array([1000, 900, 800, 700])
+    order = halving_order(half, 9)
+    first = Stage(FRAME, half, order, np.arange(1), 9)
+    question = replace(first, **other)
+    assert not same(question.raw(ROWS), first.raw(ROWS))
+    assert same(after(first, question), question.raw(ROWS))
+
+
 def test_labels_are_found_once_for_distances_and_sums(monkeypatch):
     labelled, plain = [], noted.assign
     expected = residuals().raw(ROWS)
@@ -145,6 +164,21 @@ def test_a_wrong_guess_of_labels_changes_no_answer(k, spread):
         lengths(centers=earlier).raw(rows, page)
         assert same(plain.raw(rows, page), plain.raw(rows))
         assert same(residuals(centers=centers).raw(rows, page), residuals(centers=centers).raw(rows))
+
+
+def test_a_wrong_guess_is_put_right_where_single_floats_cannot_tell_distances_apart():
+    """Rows in the middle of two places far apart, or a step beside it: a place that is left out is left out by whole numbers."""
+    rng = np.random.default_rng(7)
+    places = 2 * rng.integers(-(2**21), 2**21, (6, 4))
+    first, second = np.array([(i, j) for i in range(6) for j in range(6) if i != j]).T
+    middles = np.repeat((places[first] + places[second]) // 2, 40, axis=0)
+    rows = (middles + rng.integers(-1, 2, middles.shape)).astype(np.int32)
+    frame = Frame(None, np.zeros(4, dtype=np.int64), 2**25)
+    question = LengthsByCenter.binned(frame, 2**24, Centers(places.astype(np.float64), None))
+    for earlier in (places[::-1].copy(), np.roll(places, 1, axis=0), places[:2]):
+        page = Notes(10**6).page(0)
+        lengths(frame, earlier).raw(rows, page)
+        assert same(question.raw(rows, page), question.raw(rows))
 
 
 def test_labels_that_most_rows_keep_are_not_looked_for_again(monkeypatch):

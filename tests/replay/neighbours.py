@@ -78,6 +78,26 @@ def halves(d: int, relation: str) -> Iterator[Pairs]:
     yield Pairs(even, [more, less])
 
 
+def faint(d: int, relation: str) -> Iterator[Pairs]:
+    """Two clusters in the first columns; all others are as good as constant, and a row more moves half of them away from their
+    bound: they tell more than the rest then, if anyone asks rows for their mean, and not what was released."""
+    rng = np.random.default_rng(0)
+    table = np.full((40, d), -0.99)
+    table[:, :6] = rng.choice([-0.9, 0.4], (40, 1)) + 0.05 * rng.standard_normal((40, 6))
+    tilt = np.where(np.arange(d) % 2, 1.0, -1.0)
+    yield Pairs(table, [np.vstack([table, tilt]), np.vstack([table, -tilt])])
+    for n in range(20, 40):
+        yield Pairs(table[:n], [table[: n + 1]])
+
+
+def growing(d: int, relation: str, sizes: Iterable[int]) -> Iterator[Pairs]:
+    """Rows everywhere, so many of them, and one more or less: how many cells hold rows passes a threshold on the way."""
+    rows = np.random.default_rng(0).uniform(-1, 1, (200, d))
+    for n in sizes:
+        yield Pairs(rows[:n], [rows[: n + 1]])
+        yield Pairs(rows[: n + 1], [rows[:n]])
+
+
 DEMAND = np.array([3, 17, 28, np.nan, 1e308] + [5] * 6 + [6, 11, 12] * 3 + [22] * 12)[:, None]  # rows alone first
 OTHERS = np.array([0, 29, 17, -1, 0.5, np.nan, 10])[:, None]
 

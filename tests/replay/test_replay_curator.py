@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from neighbours import DEMAND, OTHERS, Pairs, demands, halves, mixed, odd, people, rows_moved, stairs
+from neighbours import DEMAND, OTHERS, Pairs, demands, faint, growing, halves, mixed, odd, people, rows_moved, stairs
 
 from kveil import Euclidean, Graph, Ledger, PrivateKMeans, PrivateKMedian, read, tuning
 from kveil.auditing.released import filed, fitted
@@ -24,6 +25,8 @@ from kveil.auditing.tape import play as replay
 from kveil.methods.ground import Ground
 from kveil.methods.task import PRIVATE_INITS
 from kveil.models.private_kmedian import METHODS, UNIVERSE_METHODS
+from kveil.source.local import TINY
+from kveil.space.euclidean import MANY
 from kveil.testing import scripted
 
 NAMES = ["age", "height", "weight"]
@@ -81,6 +84,11 @@ def flight(*ends: int) -> dict[str, Any]:
     return {"tables": partial(stairs, steps=range(*ends))}
 
 
+def grown(*ends: int) -> dict[str, Any]:
+    """The same of tables with rows everywhere, one row more each time."""
+    return {"tables": partial(growing, sizes=range(*ends))}
+
+
 def of_people(most: int) -> dict[str, Any]:
     return {"most": most, "rows": lambda table: read(table, person=0, max_rows_per_person=most)}
 
@@ -91,6 +99,13 @@ def of_sparse_people(most: int) -> dict[str, Any]:
 
 def zcdp(epsilon: float) -> dict[str, Any]:
     return {"delta": 1e-6, "ledger": {"epsilon": epsilon, "delta": 1e-6, "relation": "add-remove"}}
+
+
+def far_out(table: Any) -> Any:
+    """The steps of stairs, a good deal farther from all other rows, along an axis."""
+    far = np.zeros(table.shape[1])
+    far[0] = 15.0
+    return np.where((table == 0.93).all(axis=1, keepdims=True), far, table)
 
 
 def pandas_frame(table: Any) -> Any:
@@ -173,6 +188,17 @@ KMEANS = {
     "tree, projection, no signal": means("tree", 14, epsilon=1.0),
     "tree, projection, Gaussian": means("tree", 20, epsilon=100.0, **GAUSS),
     "tree, projection, columns left out": means("tree", 20, epsilon=10.0, **flight(30), bounds=(-1, 0.5)),
+    # Which columns tell, whether rows lie everywhere, how many steps pay, whose radius is its own: by released numbers alone.
+    "tree, projection, faint columns": means("tree", 20, epsilon=25.0, tables=faint),
+    "tree, projection, faint columns, noise": means("tree", 20, epsilon=15.0, tables=faint),
+    "tree, projection, rows everywhere": means("tree", 14, epsilon=30.0, n_clusters=2, **grown(24, 36)),
+    "tree, projection, steps that pay": means("tree", 14, epsilon=17.0, n_clusters=2, **grown(24, 40)),
+    "tree, 6 columns, stairs of steps": means("tree", 6, epsilon=300.0, **flight(3, 9)),
+    "tree, 6 columns, stairs of sides": means("tree", 6, epsilon=1000.0, **flight(13, 18), bounds=(-20.0, 20.0)),
+    "tree, labels guessed in single floats": means("tree", 3, n_clusters=MANY + 8),
+    # One row by itself, in a cell that a look keeps, or at an outpost far beyond where cells end; and none there.
+    "tree, a row alone in a look": means("tree", epsilon=1000.0, **flight(2)),
+    "tree, 6 columns, a row alone far out": means("tree", 6, epsilon=1000.0, **flight(2), bounds=(-20.0, 20.0), rows=far_out),
     "tree, projection, two stages or three": means("tree", 18, epsilon=1000.0, **flight(80, 110), **GAUSS),
     "tree, principal axes": means("tree", 20, epsilon=100.0, **GAUSS, tuning=tuning.Tree(frame="pca")),
     "tree, public sample": means("tree", 6, epsilon=300.0, public=open_rows(6)),
@@ -298,6 +324,19 @@ def test_what_a_curator_releases_follows_from_noisy_answers_alone(name):
     for pairs in case.pairs():
         tape = replay(case.act, pairs.table, pairs.neighbours)
         assert tape.left["receipt"]["charges"] == len(tape.draws), "a draw without a receipt"
+
+
+def test_how_many_blocks_and_threads_rows_took_shows_nowhere(monkeypatch):
+    """One row more, and there is a block more, another thread to take it, or too many codes for the caller's thread alone."""
+    monkeypatch.setenv("KVEIL_THREADS", "3")
+    rows = np.random.default_rng(0).uniform(-1, 1, (TINY // 2 + 1, 2))
+    case = Case(PrivateKMeans, {"bounds": (-1, 1), "epsilon": 4.0}, rows=lambda table: read(table, memory="1MiB"))
+    n_blocks = [len(case.rows(rows[:n]).partitions()) for n in range(1, 1000)]
+    steps = [n for n, (one, other) in enumerate(pairwise(n_blocks), 1) if one != other]
+    assert len(steps) > 1
+    for n in (*steps, TINY // 2):
+        replay(case.act, rows[:n], [rows[: n + 1]])
+        replay(case.act, rows[: n + 1], [rows[:n]])
 
 
 def test_cases_with_a_public_sample_see_it_used_and_not_used():

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from kveil import PrivacyUnit, PrivateKMeans
 from kveil.errors import InvalidValue, NoisyResultWarning, SourceError
+from kveil.kernel.grid import Box
 from kveil.source import guard, ids, read
 
 SECRET = "87654321"
@@ -150,3 +151,21 @@ def test_ids_of_every_type_become_the_one_type_or_are_missing():
     assert ids.from_arrow(pa.array([7.0, 2.5, 2.0**60]), ids.SIGNED).to_pylist() == [7, None, None]
     assert ids.from_arrow(pa.array([b"\xff"]).view(pa.string()), ids.TEXT).to_pylist() == [b"\xff"]
     assert ids.from_arrow(pa.chunked_array([], pa.string()), ids.TEXT).type == pa.large_binary()
+
+
+def over_what_rows_hold(block, state):
+    """A question whose floats overflow, and divide by nothing, by what rows hold."""
+    found = (1e300 * block.astype(np.float64) ** 200 / (block == block).sum(axis=0) / block).sum()
+    return (np.array([block.shape[0], np.isnan(found)], dtype=np.int64),)
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+@pytest.mark.parametrize("rows", [1, 5000])
+def test_settings_of_the_caller_do_not_let_questions_raise(rows, threads, monkeypatch):
+    """One part of the blocks is the caller's thread's, which has the caller's settings, and others have none."""
+    monkeypatch.setenv("KVEIL_THREADS", threads)
+    source = read(np.tile([0.0, 1.0], (rows, 1)), memory="1MiB")
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error")
+        (told,) = source.map_reduce(over_what_rows_hold, None, grid=Box([-1.0, -1.0], [1.0, 1.0]))
+    assert told[0] == rows

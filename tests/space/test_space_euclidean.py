@@ -136,7 +136,8 @@ def test_float32_alone_would_mistake_labels():
 )
 def test_whoever_is_sure_leads_by_more_than_floats_may_be_off(long, d, near):
     """Rows beside the middle of two centres, by leads of all sizes. Right labels alone would not show a bound that is too short:
-    roundings seldom add up. Two scores are off by less than this `off`, together by less than `2 * off` of the kernel."""
+    roundings seldom add up. Its own is 4 (d + 4) of these units; half of that, a lead of one `off` where two scores are off, or a
+    row's length counted once or less, would be below what the proof needs."""
     rng = np.random.default_rng(d)
     codes = rng.integers(-near, near + 1, (40, d))
     codes[: {"rows and centres": 40, "rows": 0, "two centres": 2}[long]] += 2**20
@@ -151,7 +152,7 @@ def test_whoever_is_sure_leads_by_more_than_floats_may_be_off(long, d, near):
     euclidean._kernels.guess_closest(rows, *centers.narrow, owner, is_sure)
     two = np.sort(((rows[:, None] - codes) ** 2).sum(axis=2), axis=1)[:, :2]
     lead, longest = two[:, 1] - two[:, 0], np.linalg.norm(codes, axis=1).max()
-    off = (d + 3) * 2.0**-24 * longest * (longest + 2 * np.linalg.norm(rows, axis=1))
+    off = 2.5 * (d + 4) * 2.0**-24 * longest * (longest + 2 * np.linalg.norm(rows, axis=1))
     assert (lead[is_sure] > off[is_sure]).all()
     assert is_sure.any()
     assert ((off / 2 < lead) & (lead <= off)).any()
