@@ -1,7 +1,8 @@
 """Code blocks of a page, and the output that is shown below each of them.
 
 A block is a fence marked `python` or `sh`. The fence marked `text` that follows it directly is its output. Python blocks have
-names of their own, unless the page says `<!-- blocks share names -->`. Of a shell block, lines that begin with `kveil ` are run.
+names of their own, unless the page says `<!-- blocks share names -->`. Of a shell block, lines that begin with `kveil ` are run,
+each with the lines that continue it after a backslash. A fence marked `bash` is shown and not run: it waits for other terminals.
 """
 
 from __future__ import annotations
@@ -26,9 +27,14 @@ class Block:
     end: int
 
     @property
+    def unbroken(self) -> str:
+        """The code, with each command of a shell block on one line."""
+        return re.sub(r" *\\\n *", " ", self.code) if self.language == "sh" else self.code
+
+    @property
     def lines(self) -> list[str]:
         """The commands of a shell block that are run."""
-        return [line for line in self.code.splitlines() if line.startswith("kveil ")]
+        return [line for line in self.unbroken.splitlines() if line.startswith("kveil ")]
 
 
 def pages() -> list[Path]:

@@ -41,7 +41,7 @@ PLAIN = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "MPLBACKEND": "agg"}
 
 def asked(text: str) -> str:
     """What `WHOLE_PAGE` reads."""
-    return json.dumps([[(block.language, block.code) for block in blocks_of(text)], SHARED in text])
+    return json.dumps([[(block.language, block.unbroken) for block in blocks_of(text)], SHARED in text])
 
 
 def outputs_in(stdout: str) -> list[str]:
