@@ -68,7 +68,8 @@ def started(tmp_path):
 def commands(page, terminal):
     """What the page types in a terminal, with a port that is free here."""
     (section,) = re.findall(rf"### {terminal}\n(.*?)(?=\n###? )", page + "\n## ", flags=re.S)
-    return [line[2:] for block in re.findall(r"```console\n(.*?)```", section, flags=re.S) for line in block.splitlines()]
+    blocks = re.findall(r"```bash\n(.*?)```", section, flags=re.S)
+    return [line for block in blocks for line in re.sub(r" *\\\n *", " ", block).splitlines()]
 
 
 def quiet_port():
