@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = pages()
 KVEIL = Path(sys.executable).with_name("kveil")
 REPRODUCTIONS = ("hst.md", "kvariates.md", "local.md", "reproduction.md")  # each runs `kveil reproduce`
+PLANNED = re.compile(r"^\w+, \d+ clusters, method .*\n\nNoise, from public numbers alone.*(?:\n  .+)*", flags=re.M)
 ALIKE = 0.7  # of the words of an output: noise decides about numbers, and about a few words
 
 
@@ -30,6 +31,12 @@ def likeness(shown: str, printed: str) -> float:
     return difflib.SequenceMatcher(None, words(shown), words(shortened(printed)), autojunk=False).ratio()
 
 
+def plans(code: str, output: str) -> list[str]:
+    """What `kveil.plan` and `kveil plan` tell from public numbers: without noise, so that every digit stays."""
+    only_plans = "kveil.plan(" in code and not re.search(r"\.fit\(|sample=|public=", code)
+    return [output.strip()] if only_plans else PLANNED.findall(output)
+
+
 @pytest.mark.parametrize("page", [page_of(page) for page in PAGES if blocks_of(page.read_text(encoding="utf-8"))])
 def test_code_and_commands_run_in_order_in_an_empty_folder_and_print_what_is_shown(page, tmp_path):
     text = page.read_text(encoding="utf-8")
@@ -40,6 +47,7 @@ def test_code_and_commands_run_in_order_in_an_empty_folder_and_print_what_is_sho
         assert bool(block.output) == bool(printed.strip()), f"`make docs-outputs` has not been run after a change:\n{block.code}"
         if block.output:
             assert likeness(block.output, printed) >= ALIKE, f"the page shows\n{block.output}\nand it prints\n{printed}"
+            assert plans(block.code, block.output) == plans(block.code, shortened(printed)), "`make docs-outputs` writes plans anew"
 
 
 def test_the_first_block_and_command_of_the_readme_run_in_cold_processes(tmp_path):
@@ -55,6 +63,29 @@ def test_an_output_is_found_changed_by_its_words_and_not_by_its_numbers():
     shown = "Verdict: good. Noise is at most 0.01 times the spread.\n3 of 3 centres can be told apart."
     assert likeness(shown, shown.replace("0.01", "0.02").replace("3", "4")) == 1
     assert likeness(shown, "epsilon 1, delta 0: nothing else is left of it") < ALIKE
+
+
+def test_the_picture_of_the_tutorial_shows_the_centres_of_the_page():
+    page, picture = ((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("tutorial.md", "images/tutorial.svg"))
+    told = re.findall(r"^\d +([\d.]+) +([\d.]+) +([\d.]+) +[\d.]+ +[\d.]+$", page, flags=re.M)
+    drawn = re.findall(r"<!-- (\d+\.(\d+)) -->", picture)
+    assert len(drawn) == 9
+    for (shown, decimals), number in zip(drawn, [number for row in told for number in row], strict=True):
+        assert abs(float(shown) - float(number)) < 0.51 * 10.0 ** -len(decimals) + 0.005, "`make docs-outputs` draws it anew"
+
+
+def test_a_plan_is_found_changed_by_its_numbers():
+    plan = "PrivateKMeans, 2 clusters, method tree: 9 rows\n\nNoise, from public numbers alone:\n  in a centre: 0.04\n  tree: 9 cells\n"
+    shown = f"$ kveil plan\n{plan}\nTried on 1 500 public rows\n    0.01    1.468\n"
+    assert plans("", shown) == plans("", shown.replace("1.468", "1.5")) == [plan.strip()]
+    assert plans("", shown) != plans("", shown.replace("0.04", "0.05"))
+    assert plans("print(kveil.plan(model))", "1 good 0.096\n") == ["1 good 0.096"]
+    assert plans("kveil.plan(model); model.fit(rows)", "1 good 0.096\n") == []
+
+
+def test_a_command_may_go_on_after_a_backslash():
+    (block,) = blocks_of("```sh\nkveil fit a.csv \\\n    -k 3 \\\n    -o out\nls\nkveil verdict out\n```\n")
+    assert block.lines == ["kveil fit a.csv -k 3 -o out", "kveil verdict out"]
 
 
 def test_outputs_are_written_below_their_blocks_once():

@@ -1,6 +1,7 @@
 """`make docs-pictures`: the pictures of "What epsilon means" and "How it works", drawn by the code that they explain.
 
-Rows are made up, and noise is scripted, so that the pictures stay the same; no number of theirs is a guarantee.
+Rows are made up, and noise is scripted, so that the pictures stay the same; no number of theirs is a guarantee. The picture of the
+tutorial is drawn by `make docs-outputs`, from the release whose numbers the page shows.
 """
 
 from __future__ import annotations
@@ -191,13 +192,6 @@ def budget() -> Figure:
     return figure
 
 
-def tutorial(path: Path) -> None:
-    """The picture that the tutorial draws, with real noise: it states a promise."""
-    bounds = {"age": (16, 90), "education_years": (1, 16), "hours_per_week": (0, 99)}
-    model = PrivateKMeans(3, epsilon=0.5, bounds=bounds, scaling="bounds", random_state=0)
-    model.fit(FOLDER.parents[1] / "examples" / "data" / "adult.parquet").release_.plot(path, theme="auto")
-
-
 PICTURES: dict[str, Callable[[], Figure]] = {
     "epsilon-belief": belief, "epsilon-two-laws": two_laws, "epsilon-budget": budget, "how-trust": trust, "how-tree": tree,
     "how-lloyd": lloyd, "how-graph": graph, "how-local": local, "how-federation": federation, "how-stream": stream,
@@ -207,13 +201,11 @@ PICTURES: dict[str, Callable[[], Figure]] = {
 
 
 def draw(folder: Path, names: list[str]) -> None:
-    """Pictures by name; without names all that stay the same when they are drawn anew."""
+    """Pictures by name; without names all of them."""
     folder.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context(STYLE):
-        for name in [name for name in names if name in PICTURES] or ([] if names else PICTURES):
+        for name in names or PICTURES:
             save(PICTURES[name](), folder / f"{name}.svg")
-    if "tutorial" in names:
-        tutorial(folder / "tutorial.svg")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from kveil import load
 from tools.docs.blocks import ROOT, SHARED, blocks_of, with_outputs
 
 # One process per page. Commands are run as `kveil` runs them; the outputs are the last line, as JSON.
@@ -54,20 +55,26 @@ def lay_out(folder: Path) -> None:
     shutil.copytree(ROOT / "examples" / "data", folder / "examples" / "data")
 
 
-def run(text: str) -> list[str]:
-    """What each block of the page prints."""
+DRAWN = {"adult-release": ROOT / "docs" / "images" / "tutorial.svg"}  # releases that a page saves and shows as a picture
+
+
+def run(text: str, is_drawn: bool = False) -> list[str]:
+    """What each block of the page prints. Pictures of what it released are drawn anew, if wished, to show the same numbers."""
     with tempfile.TemporaryDirectory() as folder:
         lay_out(Path(folder))
         command = [sys.executable, "-c", WHOLE_PAGE]
         done = subprocess.run(command, cwd=folder, input=asked(text), env={**os.environ, **PLAIN}, capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(done.stderr)
+        if done.returncode:
+            raise SystemExit(done.stderr)
+        for name, picture in DRAWN.items() if is_drawn else ():
+            if (Path(folder) / name).exists():
+                load(Path(folder) / name).plot(picture, theme="auto")
     return outputs_in(done.stdout)
 
 
 def rewrite(page: Path) -> bool:
     """The page on disk, with outputs of now; whether a word of them changed."""
     text = page.read_text(encoding="utf-8")
-    new = with_outputs(text, run(text))
+    new = with_outputs(text, run(text, is_drawn=True))
     page.write_text(new, encoding="utf-8")
     return new != text
