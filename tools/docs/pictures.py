@@ -1,7 +1,7 @@
 """`make docs-pictures`: the pictures of "What epsilon means" and "How it works", drawn by the code that they explain.
 
-Rows are made up, and noise is scripted, so that the pictures stay the same; no number of theirs is a guarantee. The picture of the
-tutorial is drawn by `make docs-outputs`, from the release whose numbers the page shows.
+Rows are made up, and noise is scripted, so that the pictures stay the same; no number of theirs is a guarantee. The picture of
+the tutorial is drawn by `make docs-outputs`, from the release whose numbers the page shows.
 """
 
 from __future__ import annotations
