@@ -30,7 +30,7 @@ def grid() -> Figure:
     deviation = np.sqrt(2) / TINY
     cells(third, np.where(table > 2 * deviation, table, 0), 1.3 * float(table.max()))
     centres(third, _fit("grid", rows).cluster_centers_)
-    third.set_title("3. those that stand out, clustered")
+    third.set_title("3. cells that stand out")
     return figure
 
 
@@ -49,13 +49,13 @@ def sample_aggregate() -> Figure:
     frame(second)
     second.plot(*np.concatenate(found).T, ".", ms=5, color=GREEN, mew=0)
     second.set_title("2. centres of every block")
-    model = _fit("sample-aggregate", rows, init=start)
+    model = _fit("sample-aggregate", rows, 15, init=start)
     frame(third)
     third.plot(*np.mean(found, axis=0).T, "+", ms=9, color=GREEN, mew=2)
     for place, error in zip(model.cluster_centers_, model.cluster_errors_, strict=True):
         third.add_patch(Circle(tuple(place), error, fill=False, ec=ORANGE, lw=1, alpha=0.8))
     centres(third, model.cluster_centers_)
-    third.set_title("3. their average, with noise")
+    third.set_title("3. noisy average, epsilon 1")
     return figure
 
 

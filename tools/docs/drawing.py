@@ -14,8 +14,9 @@ from matplotlib.figure import Figure
 INK = "#010203"  # becomes the colour of the page
 BLUE, ORANGE, GREEN, PURPLE = "#4477cc", "#ee7733", "#229977", "#aa4499"
 DENSITY = LinearSegmentedColormap.from_list("density", [to_rgba(BLUE, 0.0), to_rgba(BLUE, 1.0)])  # the page shines through
+SMALLEST = 12  # points; a phone shows them as 11.5 pixels
 STYLE = {
-    "svg.fonttype": "none", "font.size": 11, "axes.spines.top": False, "axes.spines.right": False, "text.color": INK,
+    "svg.fonttype": "none", "font.size": SMALLEST, "axes.spines.top": False, "axes.spines.right": False, "text.color": INK,
     "axes.labelcolor": INK, "axes.edgecolor": INK, "xtick.color": INK, "ytick.color": INK, "axes.titlesize": 12,
     "axes.titleweight": "bold", "font.family": "sans-serif", "legend.frameon": False,
 }  # fmt: skip

@@ -33,7 +33,7 @@ def with_prose_marked(html: str) -> str:
 
 
 def _marked(found: re.Match[str]) -> str:
-    return found[1] + re.sub(r"[^\n]{60,}", _line, found[2]) + found[3]
+    return found[1] + re.sub(r"[^\n]{45,}", _line, found[2]) + found[3]
 
 
 def _line(found: re.Match[str]) -> str:

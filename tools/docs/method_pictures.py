@@ -65,7 +65,7 @@ def stream() -> Figure:
     cells(four[3], table, 1.3 * float(table.max()))
     centres(four[3], model.cluster_centers_)
     four[3].set_title("finish: noise, once")
-    four[3].set_xlabel("centres leave, rows never did")
+    four[3].set_xlabel("only centres leave")
     return figure
 
 
@@ -75,12 +75,13 @@ def spherical() -> Figure:
     rng = np.random.default_rng(1)
     angles, lengths = np.deg2rad(rng.normal(np.repeat([14, 45, 76], 130), 6)), rng.gamma(5.0, 0.18, 390)
     texts = np.column_stack([np.cos(angles), np.sin(angles)]) * np.maximum(lengths, 0.15)[:, None]
+    texts = texts[lengths < 1.5]  # so that none lies on the words above
     first.plot(*texts.T, ".", ms=4.5, color=BLUE, alpha=0.6, mew=0, rasterized=True)
     units = texts / np.linalg.norm(texts, axis=1, keepdims=True)
     first.plot(*units.T, ".", ms=5, color=GREEN, alpha=0.5, mew=0, rasterized=True)
-    first.set(xlim=(0, 1.55), ylim=(0, 1.55), xticks=[], yticks=[], aspect="equal", xlabel="one word", ylabel="another word")
-    first.text(0.7, 1.48, "blue: texts, long and short", color=BLUE, ha="center", va="top", fontsize=10)
-    first.text(0.7, 1.36, "green: their directions", color=GREEN, ha="center", va="top", fontsize=10)
+    first.set(xlim=(0, 1.9), ylim=(0, 1.9), xticks=[], yticks=[], aspect="equal", xlabel="one word", ylabel="another word")
+    first.text(0.06, 1.86, "blue: texts, long and short", color=BLUE, va="top")
+    first.text(0.06, 1.7, "green: their directions", color=GREEN, va="top")
     first.set_title("1. only directions count")
 
     words, topic = 60, np.repeat(np.arange(3), 2000)
@@ -94,7 +95,7 @@ def spherical() -> Figure:
     line = 135
     second.bar(np.arange(words), told, width=0.8, color=[ORANGE if value > line else BLUE for value in told])
     second.axhline(line, color=INK, lw=1, ls="--")
-    second.text(words - 1, line + 25, "above: stands out\nfrom the noise", ha="right", fontsize=10)
+    second.text(words - 1, line + 25, "above: stands out\nfrom the noise", ha="right")
     second.set(xticks=[], yticks=[0], xlabel="words (columns)", ylabel="noisy total", box_aspect=1)
     second.set_title("2. few columns matter")
 
@@ -126,10 +127,10 @@ def candidates() -> Figure:
     first.set_title("1. crowded cubes are halved")
     points = np.clip(found.points, 0, 10)
     dots(second, rows)
-    second.plot(*points.T, "D", color=GREEN, ms=5, mec="white")
+    second.plot(*points.T, "D", color=GREEN, ms=5, mec="white", clip_on=False)
     second.set_title("2. middles of crowded cubes")
     frame(third)
-    third.plot(*points.T, "D", color=GREEN, ms=4, alpha=0.65, mew=0)
+    third.plot(*points.T, "D", color=GREEN, ms=4, alpha=0.65, mew=0, clip_on=False)
     centres(third, model.cluster_centers_)
     third.set_title("3. swaps choose, means follow")
     return figure

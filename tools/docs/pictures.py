@@ -58,12 +58,14 @@ def two_laws() -> Figure:
 
 def trust() -> Figure:
     """Where the noise is added, in the four trust models."""
-    figure, axes = panels(1, height=3.6)
-    axes.set(xlim=(0, 4), ylim=(-0.1, 3.2))
+    figure, axes = panels(1, height=4.2)
+    axes.set(xlim=(0, 4), ylim=(-0.65, 3.2))
     axes.axis("off")
-    models = [("curator", "one table,\nseen by its holder"), ("federation", "several tables,\neach seen by its holder"),
-              ("stream", "rows pass by\nand are not kept"), ("local", "nobody sees\na true value")]  # fmt: skip
-    for i, (name, sees) in enumerate(models):
+    models = [("curator", "holder", "one table,\nseen by its holder"),
+              ("federation", "party", "several tables,\neach seen by its party"),
+              ("stream", "operator", "rows pass by\nand are not kept"),
+              ("local", "collector", "nobody sees\na true value")]  # fmt: skip
+    for i, (name, who, sees) in enumerate(models):
         x = i + 0.5
         axes.text(x, 3.05, name, ha="center", fontsize=13, fontweight="bold")
         for place in (-0.28, 0, 0.28):
@@ -72,15 +74,17 @@ def trust() -> Figure:
             axes.add_patch(FancyArrowPatch((x + place, 2.45), (x + (place if name == "federation" else place / 4), 1.95),
                            arrowstyle="->", mutation_scale=9, color=ORANGE if noisy else INK, lw=2 if noisy else 1))  # fmt: skip
         for place in (-0.28, 0, 0.28) if name == "federation" else (0,):
-            wide = 0.1 if name == "federation" else 0.3
+            wide = 0.095 if name == "federation" else 0.3
             box = FancyBboxPatch((x + place - wide, 1.55), 2 * wide, 0.3, boxstyle="round,pad=0.03", fc="none", ec=INK)
             axes.add_patch(box)
+            axes.text(x + place, 1.7, who, ha="center", va="center_baseline")
             noisy = name != "local"
             axes.add_patch(FancyArrowPatch((x + place, 1.5), (x + place / 4, 1.0), arrowstyle="->", mutation_scale=9,
                            color=ORANGE if noisy else INK, lw=2 if noisy else 1))  # fmt: skip
         axes.text(x, 0.82, "release", ha="center", va="center")
-        axes.text(x, 0.2, sees, ha="center", va="center", fontsize=10)
-    axes.text(2, -0.12, "orange: noise is added on this way", color=ORANGE, ha="center", fontsize=10)
+        axes.text(x, 0.27, sees, ha="center", va="center")
+    axes.text(0.1, -0.28, "blue: people", color=BLUE, va="center")
+    axes.text(0.1, -0.55, "orange: noise is added on this way", color=ORANGE, va="center")
     return figure
 
 
@@ -112,7 +116,7 @@ def lloyd() -> Figure:
     for axes, epsilon in zip(three, (0.1, 0.4, 2.0), strict=True):
         path = [start]
         for steps in range(1, 6):
-            with testing.scripted(11):
+            with testing.scripted(12):
                 model = PrivateKMeans(
                     4, epsilon=epsilon * steps / 5, bounds=(0, 10), method="lloyd", init=start, n_steps=steps, random_state=0
                 )
