@@ -8,6 +8,8 @@ from tools.docs.inline import with_prose_marked
 
 ROOT = Path(__file__).parents[2]
 SENTENCE = "Verdict: good. Noise in at least three quarters of the centres is at most 0.01 times the spread."
+SHORT = "It also shows the ledger's budget, and who asked if stated."
+MARKDOWN = "| a table | in the form that pages are written in | 1.0 |"
 ROW = "     0  33.0 %  1.9938 ± 0.0082  3.0211 ± 0.0082         yes                     "
 
 
@@ -17,8 +19,8 @@ def output(*lines: str) -> str:
 
 
 def test_sentences_of_an_output_may_wrap_the_first_one_too_and_rows_of_tables_do_not():
-    marked = f'<span class="prose">{SENTENCE}</span>'
-    assert with_prose_marked(output(SENTENCE, ROW, SENTENCE)) == output(marked, ROW, marked)
+    marked, short = (f'<span class="prose">{text}</span>' for text in (SENTENCE, SHORT))
+    assert with_prose_marked(output(SENTENCE, ROW, MARKDOWN, SHORT)) == output(marked, ROW, MARKDOWN, short)
 
 
 @pytest.fixture(scope="module")

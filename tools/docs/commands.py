@@ -44,14 +44,19 @@ def _usage(command: Any, name: str) -> Iterator[str]:
     yield f"```\n{name}{' [OPTIONS]' if options else ''}{shown}\n```\n"
     if given:
         yield "| option | what it is |\n| --- | --- |"
-        yield from (f"| `{_metavar(one)}` | {_cell(one)} |" for one in arguments)
-        yield from (f"| `{', '.join([*one.opts, *one.secondary_opts])}` | {_cell(one)} |" for one in options)
+        yield from (f"| {_code(_metavar(one))} | {_cell(one)} |" for one in arguments)
+        yield from (f"| {', '.join(map(_code, [*one.opts, *one.secondary_opts]))} | {_cell(one)} |" for one in options)
         yield ""
 
 
 def _metavar(argument: Any) -> str:
     word = (argument.metavar or argument.name).upper()
     return word if argument.required else f"[{word}]"
+
+
+def _code(name: str) -> str:
+    """A name in a frame of its own: a line breaks between names, and never at the hyphens of one."""
+    return f"`{name}`{{ .option }}"
 
 
 def _cell(param: Any) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 IMAGE = re.compile(r'<img\b[^>]*?\bsrc="(images/[\w/-]+\.svg)"[^>]*?>')
 OUTPUT = re.compile(r'(<div class="language-text highlight"><pre>(?:<span></span>)?<code>)(.*?)(</code>)', re.S)
+FITS = 44  # characters of an output that a phone shows without scrolling
 
 
 def inlined(html: str, docs: Path) -> str:
@@ -33,9 +34,9 @@ def with_prose_marked(html: str) -> str:
 
 
 def _marked(found: re.Match[str]) -> str:
-    return found[1] + re.sub(r"[^\n]{45,}", _line, found[2]) + found[3]
+    return found[1] + re.sub(rf"[^\n]{{{FITS + 1},}}", _line, found[2]) + found[3]
 
 
 def _line(found: re.Match[str]) -> str:
-    is_row = re.search(r"[┃│<]|\S {2,}\S[^\n]* {2,}\S", found[0])
+    is_row = re.search(r"^\||[┃│<]|\S {2,}\S[^\n]* {2,}\S", found[0])
     return found[0] if is_row else f'<span class="prose">{found[0]}</span>'
