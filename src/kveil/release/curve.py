@@ -26,8 +26,9 @@ class CostCurve:
     """Estimates for several numbers of clusters, from released values alone: good for a shape, not as a result.
 
     k: (m,) numbers of clusters, ascending; fewer than were asked for where the cells of the release show fewer.
-    cost: (m,) the estimated mean squared distance of a row to its centre, in the squared distance of the model; None where the
-        release saw a projection of many columns, which tells how many clusters there are and not what they cost.
+    cost: (m,) the estimated mean squared distance of a row to its centre, in the squared distance of the model. Rows that noise
+        hides are left out, so it is too low. None where the release saw a projection of many columns, which tells how many
+        clusters there are and not what they cost.
     silhouette: (m,) how much nearer rows are to their own centre than to the next one, between 0 and 1; 0 for one cluster.
     told_apart: (m,) how many of the k centres lie at least 3 standard errors from the nearest other one.
     suggested: the number of clusters that `n_clusters="auto"` would choose from this range.
