@@ -19,6 +19,7 @@ PAGES = pages()
 KVEIL = Path(sys.executable).with_name("kveil")
 REPRODUCTIONS = ("hst.md", "kvariates.md", "local.md", "reproduction.md")  # each runs `kveil reproduce`
 PLANNED = re.compile(r"^\w+, \d+ clusters, method .*\n\nNoise, from public numbers alone.*(?:\n  .+)*", flags=re.M)
+WIDEST = 96  # characters of code that the site shows at 1280 pixels
 ALIKE = 0.7  # of the words of an output: noise decides about numbers, and about a few words
 
 
@@ -119,6 +120,12 @@ def test_pages_that_are_followed_in_one_folder_do_not_meet():
             makers.setdefault(name, set()).add(page.name)
     assert {"stops", "clinic.db", "ward.key", "adult.db", "visits.db"} <= set(makers)
     assert {name: found for name, found in makers.items() if len(found) > 1} == {}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_lines_of_code_fit_into_the_page(page):
+    code = re.findall(r"^```(?:python|py|sh|bash)\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.S | re.M)
+    assert [line for block in code for line in block.splitlines() if len(line) > WIDEST] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
