@@ -1,6 +1,7 @@
 """The tree: what it finds, what it spends, and that no branch of it looks at rows."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from kveil import Ledger, PrivateKMeans
 from kveil.errors import KveilError
 from kveil.methods.base import Facts
 from kveil.methods.tree.growth import boxes
-from kveil.methods.tree.method import Tree
+from kveil.methods.tree.method import LEAN_RECOVERY, OF_RECOVERY, Tree, _Fit
 from kveil.solve.wkmeans import thorough_kmeans
 from kveil.testing import scripted
 
@@ -33,6 +34,16 @@ def mixture():
     places *= 0.7 / np.linalg.norm(places, axis=1, keepdims=True)
     rows = places[rng.integers(0, 15, 30_000)] + 0.05 * rng.standard_normal((30_000, 8))
     return rows, KMeans(15, init=places, n_init=1).fit(rows).inertia_
+
+
+@pytest.mark.parametrize(
+    ("lean", "full", "share"), [(10, 10, OF_RECOVERY), (25, 25, LEAN_RECOVERY), (10, 14, OF_RECOVERY), (20, 25, OF_RECOVERY)]
+)
+def test_the_recovery_is_lean_where_it_tells_apart_as_many_clusters_and_more_than_k(lean, full, share):
+    """With k of them, as many as there are at least, more budget still makes their means better."""
+    told_apart = {2 * LEAN_RECOVERY: lean, 2 * OF_RECOVERY: full}
+    fit = SimpleNamespace(k=10, desk=SimpleNamespace(left=2.0), n_groups=lambda leaves, seen, share, n_steps: told_apart[share])
+    assert _Fit._recovery_share(fit, None, None, 4) == 2 * share
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "limit"), [(1.0, 1e-6, 1.05), (4.0, 1e-6, 1.01), (4.0, 0.0, 1.05)])

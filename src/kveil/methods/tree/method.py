@@ -232,10 +232,10 @@ class _Fit(Stages):
         return placed._replace(centers=within(seen.middle + placed.centers, self.ground.reach)), n_steps, synopsis
 
     def _recovery_share(self, leaves: Leaves, seen: FirstLook, n_steps: int) -> float:
-        """What the recovery is given: less where more budget would not tell more clusters apart."""
+        """What the recovery is given: less where more than k clusters are told apart, and more budget would tell no more."""
         lean, full = LEAN_RECOVERY * self.desk.left, OF_RECOVERY * self.desk.left
         groups = [self.n_groups(leaves, seen, share, n_steps) for share in (lean, full)]
-        return lean if groups[0] == groups[1] else full
+        return lean if self.k < groups[0] == groups[1] else full
 
     def _recovery_steps(self, seen: FirstLook) -> int:
         """How many relative steps the recovery leaves budget for. Pure noise: fewer where it would be as long as a third of the
