@@ -108,7 +108,8 @@ def _saved(model: Any, out: Path) -> str:
     k, d = len(release.centers), release.n_features
     what = f"{k} centres of {d} column{'s' * (d != 1)}" if d else f"{k} centres among {model.universe.n_points} points"
     alone = "" if release.receipt["ledger"] else " No ledger was named, so nobody adds this release to earlier ones."
-    given = f" Options from {state.config}: {', '.join(state.options)}." if state.options else ""
+    taken = state.taken()
+    given = f" Options from {state.config}: {', '.join(taken)}." if taken else ""
     return f"Saved at {out}: {what} by the method {model.method_}.{alone}{given}"
 
 
