@@ -43,6 +43,7 @@ def test_a_report_tells_promise_verdict_centres_and_card(make, tmp_path):
     page = Page(written)
     assert page.says("2 centres of a survey")
     assert page.says("can become at most 62.3 % sure by seeing this release")  # e^0.5 / (1 + e^0.5), rounded up
+    assert page.says("50 %62.3 %"), "one below its tick, one beside the bar"
     assert page.says("1.000 ± 0.071")  # 0.1 / sqrt(2) in each of two columns
     assert page.says("Is it any good?")
     assert page.says(release.verdict().reasons[0])

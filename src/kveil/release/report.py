@@ -93,9 +93,9 @@ def _promise(release: Release) -> str:
     )
     sure = found.surest if not found.failing else found.guess
     bar = (
-        f'<div class="odds" role="img" aria-label="From 50 % to at most {percent(sure)}"><span class="before">50 %</span>'
-        f'<span class="track"><span class="fill" style="width:{100 * sure:.2f}%"></span><span class="half"></span></span>'
-        f'<span class="after">{percent(sure)}</span></div>'
+        f'<div class="odds" role="img" aria-label="From 50 % to at most {percent(sure)}"><span class="bar"><span class="track">'
+        f'<span class="fill" style="width:{100 * sure:.2f}%"></span><span class="half"></span></span>'
+        f'<span class="before">50 %</span></span><span class="after">{percent(sure)}</span></div>'
     )
     return (
         f'<section class="promise"><h2>What one {shown(guarantee.unit.kind)} is promised</h2>{bar}'
