@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import webbrowser
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from kveil.cli.plot import new_file, write
+from kveil.cli.saving import show_page
 from kveil.errors import InvalidValue
 
 
@@ -36,4 +36,4 @@ def report(
     shown = "\nIt also shows the ledger's budget, and who asked if stated." if ledger else ""
     typer.echo(f"Written to {place}. It shows what was released and may be shared as far as the release may.{shown}")
     if show:
-        webbrowser.open(place.resolve().as_uri())
+        show_page(place)

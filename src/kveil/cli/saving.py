@@ -6,13 +6,14 @@ import json
 import os
 import secrets
 import shlex
+import webbrowser
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from kveil.cli.commands import COMMANDS
-from kveil.cli.state import state
+from kveil.cli.state import log, state
 from kveil.cli.tables import show_table
 from kveil.errors import InvalidValue
 
@@ -54,6 +55,12 @@ def signing_key(path: Path) -> Any:
     from kveil import SigningKey
 
     return SigningKey.load(path)
+
+
+def show_page(page: Path) -> None:
+    """Open a page in a browser, or say that there is none."""
+    if not webbrowser.open(page.resolve().as_uri()):
+        log.warning("note: no browser could be opened. Open %s yourself.", page)
 
 
 def summary(model: Any, out: Path) -> dict[str, Any]:
