@@ -30,6 +30,7 @@ WORDS = {
     "rough": "Rough: noise can be seen in the centres.",
     "noise": "Noise: the centres say little about the data.",
 }
+GOOD_ON_GRAPH = "Good: noise could hide little of the demand."  # its centres are points, which noise does not move
 UNSAVED = "not looked at: this page was made without the saved folder"
 
 
@@ -106,7 +107,8 @@ def _promise(release: Release) -> str:
 def _verdict(release: Release) -> str:
     found = release.verdict()
     lines = "".join(f"<li>{shown(line)}</li>" for line in (*found.reasons, *str(found).splitlines()[1:]))
-    said = f'<p class="word">{WORDS[found.word]}</p><ul>{lines}</ul>'
+    word = GOOD_ON_GRAPH if release.n_features is None and found.word == "good" else WORDS[found.word]
+    said = f'<p class="word">{word}</p><ul>{lines}</ul>'
     return f'<section class="verdict {found.word}"><h2>Is it any good?</h2>{said}</section>'
 
 
