@@ -24,6 +24,7 @@ from kveil.release.look import BLUE, ORANGE, Look
 from kveil.release.numbers import percents, ticks
 from kveil.release.picture import FLATTEST, TALLEST, Scene
 from kveil.release.sheet import Sheet, dress, finish, new_sheet, pixels
+from kveil.release.shown import share_error
 from kveil.release.synthetic import extent, has_density
 from kveil.release.words import printable, shortened
 
@@ -291,7 +292,7 @@ def label_texts(release: Release) -> list[str]:
     names = [printable(name, 24) for name in release.names] if release.names else [str(i) for i in range(len(release.centers))]
     if release.weights is None:
         return names
-    return [f"{name} · {share}" for name, share in zip(names, percents(release.weights), strict=True)]
+    return [f"{name} · {share}" for name, share in zip(names, percents(release.weights, share_error(release)), strict=True)]
 
 
 def _title(view: Scene) -> str:
