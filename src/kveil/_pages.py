@@ -1,6 +1,8 @@
-"""A page of HTML that needs no other file: read in light and dark, on a phone and on paper."""
+"""A page of HTML that needs no other file: read in light and dark, on a phone and on paper. And what notebooks show."""
 
 from __future__ import annotations
+
+from html import escape
 
 STYLE = (
     ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,'Segoe UI',sans-serif;max-width:75em;margin:2em auto;"
@@ -23,3 +25,10 @@ def page(title: str, body: str) -> str:
 def scrolling(content: str) -> str:
     """HTML that scrolls by itself where it is wider than the page, with a keyboard too."""
     return f'<div class="wide" tabindex="0">{content}</div>'
+
+
+class Preformatted:
+    """What a notebook shows as it is printed: a table with its lines below each other."""
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
