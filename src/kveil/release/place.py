@@ -55,7 +55,7 @@ def read_file(path: Path, largest: int) -> bytes:
 def in_the_way(place: Path) -> ReleaseError:
     return ReleaseError(
         f'there is something at "{place}" already, and saving would destroy it. Choose another path, or pass overwrite=True '
-        "(--force) if it is a release that may be replaced."
+        "if it is a release that may be replaced."
     )
 
 
