@@ -89,3 +89,5 @@ def test_roads_with_places_are_fitted_and_drawn_from_the_shell(kveil, tmp_path):
     assert library.load(out).places.tolist() == [[1.0, 4.0]]
     assert kveil("plot", out, "--graph", tmp_path / "roads.npz").code == 0
     assert (tmp_path / "stops.svg").exists()
+    assert kveil("report", out, "--graph", tmp_path / "roads.npz").code == 0
+    assert "Lines: the public graph." in (tmp_path / "stops.html").read_text(encoding="utf-8")

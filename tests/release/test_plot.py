@@ -157,6 +157,9 @@ def test_a_release_on_a_graph_is_a_map_with_its_edges(town, tmp_path):
     graph, release = town
     figure = release.plot(tmp_path / "map.svg", universe=graph)
     assert "Lines: the public graph." in figure.get_supxlabel()
+    (axes,) = figure.axes
+    assert (axes.get_xlim()[0] <= 10, axes.get_xlim()[1] >= 11, axes.get_ylim()[1] >= 51) == (True, True, True), "all of it"
+    assert not any(line.get_visible() for line in axes.get_xgridlines())
     assert not overlap(boxes_of(figure, "label"))
     release.save(tmp_path / "out")
     from kveil import load

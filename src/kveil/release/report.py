@@ -17,6 +17,7 @@ from kveil.kernel.ledger import Ledger
 from kveil.release.card import NOT_COVERED, NOT_TO_DO, SEVERAL
 from kveil.release.look import DARK, LIGHT, Look, variables
 from kveil.release.odds import in_words, odds, percent
+from kveil.release.plot import on_universe
 from kveil.release.report_budget import budget_section
 from kveil.release.report_parts import facts, scrolling, shown, warning
 from kveil.release.report_table import centres_table
@@ -35,9 +36,15 @@ UNSAVED = "not looked at: this page was made without the saved folder"
 
 
 def report(
-    release: Release, path: str | PathLike[str] | None = None, *, ledger: Any = None, signature: str = UNSAVED
-) -> str:  # fmt: skip
-    """The page; written to `path` too, if there is one. signature: who signed the folder of the release, in words."""
+    release: Release,
+    path: str | PathLike[str] | None = None,
+    *,
+    ledger: Any = None,
+    signature: str = UNSAVED,
+    universe: Any = None,
+) -> str:
+    """The page; written to `path` too, if there is one. signature: who signed the folder of the release, in words. universe: the
+    public graph that is drawn behind the centres."""
     account = Ledger.open(ledger) if isinstance(ledger, str | PathLike) else ledger
     k = len(release.centers)
     parts = {
@@ -46,8 +53,8 @@ def report(
         "facts": _facts(release),
         "promise": _promise(release),
         "verdict": _verdict(release),
-        "picture": _picture(release),
-        "table": centres_table(release),
+        "picture": _picture(release, universe),
+        "table": centres_table(release if universe is None else on_universe(release, universe)),
         "ledger": "" if account is None else budget_section(release, account),
         "uses": _uses(release),
         "made": _made(release, signature),
@@ -112,10 +119,10 @@ def _verdict(release: Release) -> str:
     return f'<section class="verdict {found.word}"><h2>Is it any good?</h2>{said}</section>'
 
 
-def _picture(release: Release) -> str:
+def _picture(release: Release, universe: Any) -> str:
     """The picture as part of the page, in colours that follow it; or why there is none."""
     try:
-        drawn: Any = release.plot(theme="auto")
+        drawn: Any = release.plot(theme="auto", universe=universe)
     except MissingExtra:
         return '<p class="missing">The picture is left out: matplotlib is not installed. pip install "kveil[report]"</p>'
     except InvalidValue:
