@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -29,8 +32,23 @@ def format_of(path: Path) -> str:
 def drawing(module: str) -> Any:
     """A module that needs matplotlib; an error in words where that is missing."""
     try:
-        import_module("matplotlib")
+        import_matplotlib()
         return import_module(module)
     except ImportError:
         pass
     raise MissingExtra('a picture in a file needs matplotlib. Install it: pip install "kveil[report]"')
+
+
+def import_matplotlib() -> None:
+    """Import it, whatever MPLBACKEND names: kveil draws without a backend, and a missing one would end the import."""
+    if sys.modules.get("matplotlib"):
+        return
+    named = os.environ.pop("MPLBACKEND", None)
+    try:
+        matplotlib = import_module("matplotlib")
+    finally:
+        if named is not None:
+            os.environ["MPLBACKEND"] = named
+    if named:
+        with suppress(ValueError):
+            matplotlib.rcParams["backend"] = named  # for pictures of the user's own

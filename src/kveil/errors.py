@@ -41,7 +41,7 @@ class ReleaseError(InvalidValue):
 
 
 class NotVerified(ReleaseError):
-    """A saved release that fails a check of `kveil verify`."""
+    """A saved release that fails a check of `kveil verify`: it was changed, or contradicts itself."""
 
 
 class ManifestError(InvalidValue):

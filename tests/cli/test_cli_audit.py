@@ -37,6 +37,9 @@ def test_a_broken_promise_ends_with_4_and_a_page(kveil, made, tmp_path):
     page = (tmp_path / "audit.html").read_text()
     assert "<svg" in page
     assert "exact: violated" in page
+    assert 'name="viewport"' in page
+    assert "color-scheme:light dark" in page
+    assert page.count("<td>1</td><td>") > page.count("<td>2</td><td>") > 0, "rounds, the later ones of fewer pairs"
     assert not re.search(r"<script|<link|src=|@import|url\(", page)
 
 

@@ -1,9 +1,12 @@
 """`kveil collect`: what to expect, and a rehearsal through the real wire."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
+from kveil.cli.collect_demo import _drawn
 
 
 def test_a_plan_is_told_in_words_and_in_json(kveil):
@@ -15,6 +18,14 @@ def test_a_plan_is_told_in_words_and_in_json(kveil):
     plain = json.loads(kveil("collect", "plan", "--n", 1_000_000, "--columns", 10, "--k", 8, "--json").out)
     assert (plain["protocol"], plain["rounds"], plain["terms"]["epsilon"], plain["refusal"]) == ("refine", 4, "1", None)
     assert 1 < plain["ratio"] < 2
+
+
+def test_the_map_of_the_demo_has_north_above_and_east_to_the_right():
+    lines = _drawn(SimpleNamespace(centers=np.array([[54.0, 14.0]]), counts=None))
+    assert lines[0] == "north (up)"
+    above, right = next((number, line.index("o")) for number, line in enumerate(lines[2:]) if "o" in line)
+    assert above < 5
+    assert right > 40
 
 
 def test_a_plan_says_when_there_are_too_few_people(kveil):

@@ -36,7 +36,7 @@ def with_out(arguments, out):
 
 def test_the_demo_tells_the_whole_story_and_where_everything_is(kveil, here, monkeypatch):
     opened = []
-    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or True)
     outcome = kveil("demo", "--open")
     assert opened == [(here / "kveil-demo" / "report.html").as_uri()]
     assert (outcome.code, outcome.err) == (0, "")
@@ -64,6 +64,11 @@ def test_the_demo_tells_the_whole_story_and_where_everything_is(kveil, here, mon
     cost = outcome.out.partition("What privacy cost")[2].partition("5. ")[0]
     assert 0.99 < float(cost.partition("nearest centre is ")[2].partition(" times")[0]) < 1.1
     assert "not private" in cost
+
+
+def test_a_quiet_demo_prints_where_the_release_is(kveil, here):
+    outcome = kveil("demo", "--quiet")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "kveil-demo/release\n", "")
 
 
 def test_nobody_is_in_the_river_of_the_city_and_everybody_within_its_bounds():

@@ -37,6 +37,26 @@ def test_no_type_is_shown_behind_an_option_that_takes_no_value(kveil, command):
         assert re.search(r"--epsilon\s+<?float", shown, flags=re.I), "others keep theirs"
 
 
+@pytest.mark.parametrize("command", [("predict",), ("collect", "answer"), ("collect", "codes")], ids=" ".join)
+def test_help_breaks_lines_by_the_width_of_the_screen_alone(kveil, command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "1000")
+    words = kveil(*command, "--help").out.partition("Arguments")[0]
+    assert all(line.strip().endswith((".", "]", "...")) for line in words.splitlines()[2:-1] if line.strip()), words
+
+
+def test_names_of_methods_are_whole_in_the_help(kveil):
+    for command in ("fit", "plan"):
+        shown = kveil(command, "--help").out
+        assert re.search(r"--method\s+NAME", shown)
+        assert {"sample-aggregate", "local-search"} <= set(re.findall(r"[\w-]+", shown))
+
+
+def test_the_number_of_clusters_has_the_name_of_scikit_learn_too(kveil, csv, tmp_path):
+    told = json.loads(kveil("fit", csv, "--n-clusters", 2, "--bounds", "0,10", "-o", tmp_path / "out", "--json").out)
+    assert len(told["centers"]) == 2
+    assert "--n-clusters" not in kveil("fit", "--help").out
+
+
 @pytest.mark.parametrize("command", ANSWERING, ids=" ".join)
 def test_every_command_that_answers_can_answer_in_json(kveil, command):
     assert "--json" in kveil(*command, "--help").out

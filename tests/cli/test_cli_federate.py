@@ -61,6 +61,10 @@ def test_a_run_saves_centres_with_their_promise_and_a_log(kveil, keys, addresses
     assert not (tmp_path / "more").exists()
     taken = kveil("federate", "run", *options, "-o", tmp_path / "centres")
     assert (taken.code, taken.out) == (2, "")
+    shown = kveil("federate", "run", *options, "--epsilon", "0.25", "-o", tmp_path / "less").out
+    assert shown.startswith("centre")
+    assert "3 centres of 2 columns by cells saved at" in shown
+    assert "Next:\n  kveil report" in shown.partition("Assumes:")[2]
 
 
 PARTY = ("party", "--data", "CSV", "--bounds", "0,10")

@@ -68,20 +68,21 @@ def test_a_changed_release_is_refused(refused, saved, file, old, new, option):
         text = path.read_text()
         assert old in text
         path.write_text(text.replace(old, new, 1))
-    said = refused(2, "guarantee", saved, *option)
+    is_newer = new == "kveil.release/2"  # unknown, not changed
+    said = refused(2 if is_newer else 4, "guarantee", saved, *option)
     assert said.startswith("kveil: ")
     assert said.count("\n") == 1
 
 
 def test_a_release_with_a_missing_file_is_refused(refused, saved):
     (saved / "centers.parquet").unlink()
-    assert "centers.parquet is missing" in refused(2, "guarantee", saved)
+    assert "centers.parquet is missing" in refused(4, "guarantee", saved)
 
 
 def test_what_is_no_release_is_refused(refused, csv, tmp_path):
     assert "there is no release at" in refused(2, "guarantee", tmp_path / "nothing")
     assert "there is no release at" in refused(2, "guarantee", csv)
-    assert "release.json is missing" in refused(2, "guarantee", csv.parent)
+    assert "release.json is missing" in refused(4, "guarantee", csv.parent)
 
 
 def test_a_release_that_agrees_with_itself_passes_the_check_and_lists_its_draws(kveil, saved):
@@ -95,7 +96,7 @@ def test_a_release_saved_anew_with_a_tenth_of_its_epsilon_fails_the_check(refuse
     release = library.load(saved)
     forged = replace(release, parameters={**release.parameters, "epsilon": 0.05})
     forged.save(saved, overwrite=True)
-    said = refused(2, "guarantee", saved, "--check")
+    said = refused(4, "guarantee", saved, "--check")
     assert "its guarantee says epsilon 0.5 and its parameters 0.05" in said
     assert said.count("\n") == 1
 
@@ -105,11 +106,11 @@ def test_other_files_in_the_folder_are_named_and_fail_the_check(kveil, refused, 
     outcome = kveil("guarantee", saved)
     assert outcome.code == 0
     assert outcome.err == "kveil: the folder also holds 'rows.csv', which no promise covers.\n"
-    assert "the folder also holds 'rows.csv'" in refused(2, "guarantee", saved, "--check")
+    assert "the folder also holds 'rows.csv'" in refused(4, "guarantee", saved, "--check")
 
 
 @pytest.mark.parametrize("options", [("--epsilon", "inf", "--no-privacy"), ()])
 def test_a_release_without_a_valid_guarantee_fails_the_check(kveil, refused, csv, tmp_path, options):
     with scripted(1):
         assert kveil("fit", csv, "-o", tmp_path / "out", "--k", 3, "--bounds", "0,10", *options).code == 0
-    assert "no valid guarantee" in refused(2, "guarantee", tmp_path / "out", "--check")
+    assert "no valid guarantee" in refused(4, "guarantee", tmp_path / "out", "--check")

@@ -36,10 +36,17 @@ def test_pictures_maps_and_reports_are_written_beside_the_release_or_where_asked
 
 def test_a_report_shows_a_ledger_and_opens_where_asked(kveil, out, tmp_path, monkeypatch):
     opened = []
-    monkeypatch.setattr("webbrowser.open", opened.append)
-    assert kveil("report", out, "--ledger", tmp_path / "budget.db", "--open", "-o", tmp_path / "r.html").code == 0
+    monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or True)
+    outcome = kveil("report", out, "--ledger", tmp_path / "budget.db", "--open", "-o", tmp_path / "r.html")
+    assert (outcome.code, outcome.err) == (0, "")
     assert "The budget: clinic" in (tmp_path / "r.html").read_text(encoding="utf-8")
     assert opened == [(tmp_path / "r.html").as_uri()]
+
+
+def test_where_there_is_no_browser_a_note_says_so(kveil, out, tmp_path, monkeypatch):
+    monkeypatch.setattr("webbrowser.open", lambda url: False)
+    page = tmp_path / "r.html"
+    assert kveil("report", out, "--open", "-o", page).err == f"kveil: note: no browser could be opened. Open {page} yourself.\n"
 
 
 def test_a_ledger_is_drawn_as_what_it_has_spent(kveil, out, refused, tmp_path):
@@ -82,3 +89,5 @@ def test_roads_with_places_are_fitted_and_drawn_from_the_shell(kveil, tmp_path):
     assert library.load(out).places.tolist() == [[1.0, 4.0]]
     assert kveil("plot", out, "--graph", tmp_path / "roads.npz").code == 0
     assert (tmp_path / "stops.svg").exists()
+    assert kveil("report", out, "--graph", tmp_path / "roads.npz").code == 0
+    assert "Lines: the public graph." in (tmp_path / "stops.html").read_text(encoding="utf-8")

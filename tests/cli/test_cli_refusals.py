@@ -279,7 +279,7 @@ class TestBudget:
         assert other.charges() == ()
 
     def test_a_ledger_that_is_not_there_or_is_none_is_bad_input(self, fit_refused, csv):
-        assert "Check the name; if there is none yet" in fit_refused(2, *BOUNDS, ledger="nothing.db")
+        assert "make one with `kveil ledger init`" in fit_refused(2, *BOUNDS, ledger="nothing.db")
         assert "no kveil ledger" in fit_refused(2, *BOUNDS, ledger=csv)
 
 

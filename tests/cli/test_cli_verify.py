@@ -79,6 +79,8 @@ def test_what_fails_is_named_and_the_exit_code_is_4(kveil, saved, option):
     outcome = kveil("verify", saved, *option)
     assert outcome.code == 4
     assert "card.md is not the file that was saved" in outcome.out
+    for command in (("report", saved), ("card", saved), ("guarantee", saved, "--check")):
+        assert kveil(*command, *(option if "report" not in command else ())).code == 4
 
 
 @pytest.fixture
@@ -96,7 +98,7 @@ def forged(saved, tmp_path):
 def test_nothing_that_vouches_for_a_release_is_made_of_one_with_a_wrong_signature(kveil, refused, forged, tmp_path):
     assert kveil("verify", forged).code == 4
     says = "signature.json is not a signature of this release"
-    assert says in refused(2, "guarantee", forged, "--check")
+    assert says in refused(4, "guarantee", forged, "--check")
     for command in (("report", forged), ("card", forged), ("card", forged, "--json")):
         told = refused(4, *command)
         assert f"signature ({says})" in told

@@ -59,6 +59,7 @@ def test_no_refusal_speaks_python_of_an_option():
         ("Make one with Ledger.create or `kveil ledger init`.", "Make one with `kveil ledger init`."),
         ("pass delimiter=';'.", "pass --delimiter ';'."),
         ("xy must be latitudes, with degrees=True.", "--xy must be latitudes, with --degrees."),
+        ("Check the name, or make one with Ledger.create.", "Check the name, or make one with `kveil ledger init`."),
         ("Or pass overwrite=True (--force) if it may be replaced.", "Or pass --force if it may be replaced."),
         ("no release, so overwrite=True does not touch it.", "no release, so --force does not touch it."),
         ("low < high: x. A list of tuples is one pair per column, a tuple of lists is (lows, highs).", "low < high: x."),

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 import socket
 import ssl
 import threading
@@ -133,7 +134,8 @@ def test_listening_parties_are_called(keys, served, mutual):
 
 
 @pytest.mark.parametrize("mutual", [False, True])
-def test_parties_call_in_and_mix_with_those_in_this_process(keys, mutual, tmp_path):
+def test_parties_call_in_and_mix_with_those_in_this_process(keys, mutual, tmp_path, caplog):
+    caplog.set_level("INFO", logger="kveil.federate")
     stop = threading.Event()
     threads = []
 
@@ -151,6 +153,7 @@ def test_parties_call_in_and_mix_with_those_in_this_process(keys, mutual, tmp_pa
     lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     assert {line["what"] for line in lines} == {"request", "reply"}
     assert {line["party"] for line in lines} == {"north"}
+    assert re.search(r"party north: run \w+ is done; epsilon [\d.]+, delta 0 spent, .* left on its ledger. Waiting", caplog.text)
 
 
 def test_parties_that_do_not_call_in_are_named(keys):
@@ -185,6 +188,18 @@ def test_a_party_that_is_not_asked_waits_and_tells_its_owner_why(keys, caplog):
         link.close()
     assert stop.pauses == 3
     assert caplog.text.count("does not ask this party now") == 1
+
+
+@pytest.mark.parametrize(("away", "is_said"), [(60.0, False), (0.0, True)])
+def test_after_a_run_a_coordinator_may_leave_and_is_missed_when_it_stays_away(caplog, monkeypatch, away, is_said):
+    caplog.set_level("INFO", logger="kveil.federate")
+    monkeypatch.setattr("kveil.federate.receiving.AWAY", away)
+    replies = iter([(204, b"")])
+    server = Server("127.0.0.1", 0, lambda who, path, body: next(replies, (503, b"")), None)
+    server.start()
+    call_in(party(name="north"), server.url, None, stop=ThirdPause())
+    server.stop()
+    assert ("trying again" in caplog.text) == is_said
 
 
 def test_a_party_with_other_keys_tells_its_owner_why(keys, others, caplog, tmp_path, monkeypatch):

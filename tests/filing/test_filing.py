@@ -143,7 +143,8 @@ def test_spending_is_the_share_of_the_budget_after_each_day(clinic):
 
 def test_the_picture_steps_up_and_keeps_within_its_frame(clinic):
     picture = ElementTree.fromstring(svg([spending(clinic), Spending("none", (), ())]))
-    (path,) = [part.attrib["d"] for part in picture.iter() if part.tag.endswith("path")]
+    path, flat = [part.attrib["d"] for part in picture.iter() if part.tag.endswith("path")]
+    assert "V" not in flat, "nothing was spent"
     heights = [float(text) for text in re.findall(r"V([\d.]+)", path)]
     places = [float(text) for text in re.findall(r"H([\d.]+)", path)]
     assert heights == sorted(heights, reverse=True)
@@ -154,7 +155,13 @@ def test_the_picture_steps_up_and_keeps_within_its_frame(clinic):
     assert max(places) == frame.WIDTH - frame.RIGHT
     whole = frame.HEIGHT - frame.TOP - frame.BOTTOM
     assert heights[-1] == pytest.approx(frame.TOP + whole * 0.25, abs=0.06)
-    assert svg([Spending("none", (), ())]) == ""
+
+
+def test_a_ledger_that_was_not_charged_is_an_empty_frame():
+    picture = ElementTree.fromstring(svg([Spending("new", (), ())]))
+    (frame,) = [part.attrib for part in picture.iter() if part.tag.endswith("rect")]
+    assert (frame["width"], frame["fill"]) == ("100.00%", "none")
+    assert "new: nothing spent" in "".join(picture.itertext())
 
 
 def test_a_budget_of_one_day_is_a_bar_with_a_block_per_release(on):
@@ -166,9 +173,10 @@ def test_a_budget_of_one_day_is_a_bar_with_a_block_per_release(on):
     assert (told.shares, told.entries) == ((0.375,), (0.25, 0.125))
     picture = ElementTree.fromstring(svg([told]))
     boxes = [part.attrib for part in picture.iter() if part.tag.endswith("rect")]
-    *blocks, frame = [(float(box["x"]), float(box["width"])) for box in boxes]
-    assert [width / frame[1] for _, width in blocks] == pytest.approx([0.25, 0.125], abs=0.005)
-    assert blocks[1][0] == pytest.approx(blocks[0][0] + frame[1] / 4, abs=0.1)
+    blocks = [(float(box["x"].rstrip("%")), float(box["width"].rstrip("%"))) for box in boxes]
+    assert [width for _, width in blocks] == pytest.approx([25, 12.5, 100], abs=0.25)
+    assert [start for start, _ in blocks] == [0, 25, 0]
+    assert "viewBox" not in picture.attrib, "its text would shrink with it"
     assert "one release" in legend([told])
 
 

@@ -306,6 +306,9 @@ def test_a_plan_is_told_in_words_json_and_pictures(tmp_path):
     words = str(found)
     assert "2 000 rows, 2 column(s), epsilon 1" in words
     assert "mean of 2 run(s)" in words
+    assert "ratio     error" in words
+    assert "error" not in str(replace(found, trials=tuple(replace(one, ratios=one.ratios[:1]) for one in found.trials)))
+    assert found._repr_html_().startswith("<pre>PrivateKMeans, 3 clusters")
     assert "<- this model" in words
     assert "must be public" in words
     assert "fewer than 1000 rows" in words

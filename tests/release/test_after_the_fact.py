@@ -87,6 +87,7 @@ def test_everything_afterwards_needs_neither_rows_nor_a_ledger_and_keeps_the_gua
     assert json.loads(json.dumps(curve.to_dict()))["suggested"] == curve.suggested
     assert str(curve).count("\n") == 7
     assert curve._repr_html_() == f"<pre>{curve}</pre>".replace("<- s", "&lt;- s")
+    assert release.verdict()._repr_html_() == f"<pre>{release.verdict()}</pre>"
     assert rows.shape == (100, release.n_features)
     assert (np.abs(rows) <= np.abs(release.domain().upper)).all()
     if release.n_features <= 2:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import xml.etree.ElementTree as ET
 
@@ -116,6 +118,20 @@ def test_other_suffixes_and_centres_without_coordinates_are_refused(make, tmp_pa
         save_picture(make(), tmp_path / "figure.pdf")
     with pytest.raises(InvalidValue, match="coordinates"):
         save_picture(make(centers=[1, 2]), tmp_path / "figure.png")
+
+
+@pytest.mark.parametrize(("named", "used"), [("module://matplotlib_inline.backend_inline", ""), ("svg", "svg")])
+def test_a_backend_that_is_named_is_for_the_users_own_pictures(named, used, tmp_path):
+    pytest.importorskip("matplotlib")
+    script = """if True:
+        import os
+        from kveil._pictures import drawing
+        drawing("kveil.release.figure")
+        from matplotlib import get_backend
+        print(os.environ["MPLBACKEND"], get_backend())"""
+    done = subprocess.run([sys.executable, "-c", script], env={**os.environ, "MPLBACKEND": named}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"{named} {used}")
 
 
 def test_without_matplotlib_the_error_says_what_to_install(make, tmp_path, monkeypatch):

@@ -77,7 +77,13 @@ def test_a_profile_without_numbers_says_so_and_how_much_of_it_may_be_noise(make)
     assert left_out not in words(rng.uniform(-4, 4, (3, 6)))
     assert left_out in words(rng.uniform(-4, 4, (20, 40)), errors=None)
     half = np.where(np.arange(20)[:, None] < 10, rng.uniform(-4, 4, (20, 40)), 0.0)
-    assert "Noise alone could explain" in words(half, errors=np.full(20, 5.0))
+    assert "noise alone could explain" in words(half, errors=np.full(20, 5.0))
+
+
+def test_what_noise_could_explain_has_no_colour(make):
+    release = make(centers=[[0.0, 5.0, 1.0], [4.0, 5.0, 3.0]], weights=[0.75, 0.25], errors=[0.1, 10.0])
+    (cells,) = release.plot().axes[0].images
+    assert (np.asarray(cells.get_array()) != 0).sum() == 2, "two numbers of the first centre differ by more than noise"
 
 
 def test_numbers_are_written_as_people_do(make):
@@ -151,6 +157,9 @@ def test_a_release_on_a_graph_is_a_map_with_its_edges(town, tmp_path):
     graph, release = town
     figure = release.plot(tmp_path / "map.svg", universe=graph)
     assert "Lines: the public graph." in figure.get_supxlabel()
+    (axes,) = figure.axes
+    assert (axes.get_xlim()[0] <= 10, axes.get_xlim()[1] >= 11, axes.get_ylim()[1] >= 51) == (True, True, True), "all of it"
+    assert not any(line.get_visible() for line in axes.get_xgridlines())
     assert not overlap(boxes_of(figure, "label"))
     release.save(tmp_path / "out")
     from kveil import load

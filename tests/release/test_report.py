@@ -13,6 +13,7 @@ import pytest
 from kveil import Ledger
 from kveil.kernel.loss import Plan
 from kveil.release.recluster import RECLUSTERED
+from kveil.solve.synopsis import UniverseSynopsis
 
 EVIL = "<script>alert('x')</script>&\x1b[31m"
 
@@ -43,11 +44,19 @@ def test_a_report_tells_promise_verdict_centres_and_card(make, tmp_path):
     page = Page(written)
     assert page.says("2 centres of a survey")
     assert page.says("can become at most 62.3 % sure by seeing this release")  # e^0.5 / (1 + e^0.5), rounded up
+    assert page.says("50 %62.3 %"), "one below its tick, one beside the bar"
     assert page.says("1.000 ± 0.071")  # 0.1 / sqrt(2) in each of two columns
     assert page.says("Is it any good?")
     assert page.says(release.verdict().reasons[0])
     assert page.says("## What not to do with it"), "the card"
     assert page.says(release.fingerprint())
+
+
+def test_a_good_report_on_points_of_a_universe_speaks_of_their_demand(make):
+    synopsis = UniverseSynopsis([1, 2], [50.0, 60.0], [3, 4], 1.0, 0.03, "kept")
+    page = Page(make(centers=[1, 2], errors=None, synopsis=synopsis).report())
+    assert page.says("Good: noise could hide little of the demand.")
+    assert not page.says("moved the centres")
 
 
 def test_a_report_asks_the_network_for_nothing_and_runs_nothing(make):

@@ -14,10 +14,11 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.pipeline import Pipeline
 
-from kveil import Graph, PrivacyUnit, PrivateKMeans, PrivateKMedian, StreamKMeans
+from kveil import Graph, PrivacyUnit, PrivateKMeans, PrivateKMedian, StreamKMeans, read
 from kveil.errors import InvalidValue, MissingExtra
 from kveil.release.shown import MOST_CENTERS, MOST_COLUMNS, centers_table, with_error
 from kveil.release.words import promise
+from kveil.solve.synopsis import Step, of_steps
 from kveil.testing import scripted
 
 UNEVEN = ([-5.0, -50.0, -5.0], [15.0, 50.0, 15.0])
@@ -172,6 +173,24 @@ class TestNotebook:
         assert with_error(1e15, 1.0) == "1e+15 ± 1"
         assert with_error(0.00123456, 0.0000123) == "0.001235 ± 0.000012"
         assert with_error(8.90301, 0.00996) == "8.903 ± 0.010"
+
+    @pytest.mark.parametrize(("deviation", "shares"), [(1.0, ["70.0 %", "0.0 %"]), (40.0, ["70 %", "0 %"])])
+    def test_shares_have_the_digits_that_noise_in_counts_leaves(self, release, deviation, shares):
+        step = Step(np.array([700.0, 0.03, 299.97]), deviation, np.full(3, 0.1))
+        synopsis = of_steps(1, (step,), 1000.0, 1.0)
+        noisy = replace(
+            release, centers=[[0.1], [0.2], [0.3]], weights=step.counts / 1000, errors=None, features=("x",), synopsis=synopsis
+        )
+        assert [row[1] for row in centers_table(noisy).rows][:2] == shares
+        assert ">0.003 %<" not in noisy.report()
+
+    def test_levels_of_a_category_are_shares_and_have_no_bounds(self):
+        table = {"age": [20.0, 60.0] * 500, "work": ["shop", "farm"] * 500}
+        source = read(pd.DataFrame(table), categories={"work": ["shop", "farm"]})
+        with scripted(1):
+            release = PrivateKMeans(2, epsilon=8, bounds=(0, 100), scaling="bounds").fit(source).release_
+        assert {row[3:5] for row in centers_table(release).rows} == {("100 %", "0 %"), ("0 %", "100 %")}
+        assert 'bounds: "age" low 0, high 100' in release.notes
 
     def test_a_promise_is_two_lines_and_says_when_it_is_not_valid(self, release, rows):
         assert len(promise(release.guarantee)) == 2

@@ -74,6 +74,28 @@ def test_no_bin_that_stands_out_is_noise_and_one_place_for_all_too(make):
     assert made(make, np.ones((1, 2)), np.full(1, 0.1), distances=bins()).verdict().word == "good"
 
 
+def test_where_most_of_the_weight_lies_at_the_edge_the_bounds_may_be_too_narrow(make):
+    """Bounds are -4 and 4; the errors of a column are half of 0.3."""
+    near, errors = np.array([[3.95, 0, 0, 0], [3.9, 0, 0, 0.1]]), np.full(2, 0.3)
+    found = made(make, near, errors).verdict()
+    assert found.word == "noise"
+    assert "Are the bounds too narrow?" in found.reasons[0]
+    assert "narrower bounds" not in str(found)
+    for inside in (
+        made(make, near / 2, errors),
+        made(make, near, np.full(2, 4.0)),  # noise may have moved them there
+        made(make, np.concatenate([near, near / 2]), np.full(4, 0.3), weights=np.array([0.1, 0.1, 0.4, 0.4])),
+    ):
+        assert inside.verdict().reasons[0].endswith("delta > 0 or narrower bounds.")
+
+
+def test_what_is_noise_is_not_compared_with_one_mean(make):
+    for error, is_said in ((0.1, True), (5.0, False)):
+        found = made(make, SQUARE, np.full(4, error), distances=bins(), total=bins(place=1)).verdict()
+        assert found.explained > 0.9
+        assert ("Compared with one mean for all rows, they lower the cost by" in str(found)) == is_said
+
+
 def test_without_distances_nothing_is_good(make):
     assert made(make, SQUARE, np.full(4, 0.01)).verdict().word == "rough"
     assert made(make, SQUARE, np.full(4, 5.0)).verdict().word == "noise"

@@ -104,13 +104,13 @@ class _Audit:
         looks: list[Look] = []
         for pair in self.seen:
             self._see(pair, self.fits.of(pair, plan[0].runs))
-        for step in plan[1:]:
+        for number, step in enumerate(plan[1:], 1):
             if self.fits.is_late or any(look.bound.epsilon > self.enough for look in looks):
                 break
-            looks += self._round(step)
+            looks += self._round(step, number)
         return looks
 
-    def _round(self, step: Round) -> list[Look]:
+    def _round(self, step: Round, number: int) -> list[Look]:
         self._learn()
         events = dict(self.events)
         best = sorted(self.seen, key=lambda pair: -events[pair].promise)[: step.pairs]
@@ -119,7 +119,7 @@ class _Audit:
             fresh = self.fits.of(pair, step.runs)
             if len(fresh[0]) and len(fresh[1]):
                 bound = events[pair].count(*fresh, self.attack.delta, step.error / step.pairs)
-                looks.append(Look(pair.name, events[pair].name, events[pair].likelier, bound))
+                looks.append(Look(pair.name, events[pair].name, events[pair].likelier, bound, number))
             self._see(pair, fresh)
         return looks
 

@@ -13,12 +13,16 @@ Outcome = Literal["violated", "consistent", "unknown"]
 
 @dataclass(frozen=True)
 class Look:
-    """One time that an event was counted: on which pair, which event, and its counts. The event was learned on earlier fits."""
+    """One time that an event was counted: on which pair, which event, and its counts. The event was learned on earlier fits.
+
+    round: of those that count, from 1 on; a later one has fewer pairs and more fits of each.
+    """
 
     pair: str
     event: str
     likelier: Literal["one", "other"]  # the table of the pair that makes the event likelier
     bound: Bound
+    round: int = 1
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "lower": self.bound.epsilon}

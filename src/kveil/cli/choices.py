@@ -43,6 +43,9 @@ class Method(StrEnum):
     local_search = "local-search"
 
 
+METHODS = ", ".join(Method)
+
+
 class Metric(StrEnum):
     euclidean = "euclidean"
     graph = "graph"

@@ -84,7 +84,8 @@ def _drawn(found: Any) -> list[str]:
     from kveil.release.picture import Scene, relative_sizes, scene_lines
 
     low, high = np.array(CENTER) - RADIUS, np.array(CENTER) + RADIUS
-    return scene_lines(Scene(found.centers, low, high, ("north", "east"), relative_sizes(found.counts), "public ball"))
+    sizes = relative_sizes(found.counts)
+    return scene_lines(Scene(found.centers[:, ::-1], low[::-1], high[::-1], ("east", "north"), sizes, "public ball"))
 
 
 class _Served:

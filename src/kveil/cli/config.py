@@ -47,7 +47,7 @@ def set_defaults(ctx: Any, given: Path | None) -> None:
     values = {word: _plain(path, known[word], value) for word, value in given_here.items()}
     ctx.default_map = {known[word].name: value for word, value in values.items()}
     state.config, state.options = path, {f"--{word}": value for word, value in values.items()}
-    log.info("options from %s: %s", path, _listed(state.options) or "none")
+    log.info("options in %s: %s", path, _listed(state.options) or "none")
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -70,6 +70,11 @@ def _path_of(ctx: Any) -> list[str]:
 
 
 def _check_tables(path: Path, tables: dict[str, Any]) -> None:
+    outside = [key for key, value in tables.items() if key not in ("all", *COMMANDS) and not isinstance(value, dict)]
+    if outside:
+        raise InvalidValue(
+            f"{path}: `{outside[0]}` stands outside a table: write [fit] above it, or the name of another command."
+        )
     unknown = [key for key in tables if key != "all" and key not in COMMANDS]
     if unknown:
         raise InvalidValue(

@@ -6,7 +6,6 @@ import json
 import shlex
 import shutil
 import sys
-import webbrowser
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +13,8 @@ import typer
 
 from kveil.cli import city
 from kveil.cli._options import progress_on_terminals
-from kveil.cli.saving import summary
+from kveil.cli.saving import show_page, summary
+from kveil.cli.state import state
 from kveil.errors import InvalidValue, MissingExtra
 
 K, EPSILON, BUDGET = 8, 1.0, 2.0
@@ -34,7 +34,7 @@ def demo(
     from kveil.release.verify import signer
 
     def say(text: str) -> None:
-        if not as_json:
+        if not (as_json or state.quiet):
             typer.echo(text)
 
     place = _new_folder(out)
@@ -64,10 +64,11 @@ def demo(
     say(f"6. To hand over: {place / 'report.html'}, one page with promise, verdict, centres and picture. Open it in a browser.")
     say(f"   Saved: {place / 'release'} (centres, card and guarantee); it may be shared.{left_out}")
     say(f"   Not to be shared, were the riders real: {table}.\n")
-    say("Ask for another release, which takes what is left:")
-    typer.echo(f"  {shlex.join(map(str, _again(place, table)))}")
+    say(f"Ask for another release, which takes what is left:\n  {shlex.join(map(str, _again(place, table)))}")
+    if state.quiet:
+        typer.echo(str(place / "release"))
     if show:
-        webbrowser.open((place / "report.html").resolve().as_uri())
+        show_page(place / "report.html")
 
 
 def _plan_words(found: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -78,7 +79,8 @@ def _line(name: str) -> Any:
 
 
 def _dress(command: Any) -> None:
-    """Add the common options to a command, or to all commands of a group."""
+    """Add the common options to a command, or to all commands of a group; help breaks lines by the width of the screen alone."""
+    command.help = re.sub(r"(?<!\n)\n(?!\n)\s*", " ", command.help or "")
     for inner in getattr(command, "commands", {}).values():
         _dress(inner)
     if not hasattr(command, "commands"):
@@ -87,8 +89,15 @@ def _dress(command: Any) -> None:
             option.rich_help_panel = option.rich_help_panel or panel_of(option.name)
         command.params.sort(key=lambda each: place_of(getattr(each, "rich_help_panel", None)))  # groups in one order everywhere
         taken = {option for parameter in command.params for option in parameter.opts}
+        if "--k" in taken:
+            command.context_settings["token_normalize_func"] = _as_typed_here
         command.params += [option for option in _common_options() if not taken & set(option.opts)]
     flags_alone(command.get_params(typer.Context(command)))  # with --help, which is made here and kept
+
+
+def _as_typed_here(word: str) -> str:
+    """The word of scikit-learn for -k is taken, too, without a line in the help."""
+    return "k" if word == "n-clusters" else word
 
 
 def flags_alone(params: Any) -> list[Any]:

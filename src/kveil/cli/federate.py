@@ -25,7 +25,8 @@ from kveil.cli._options import (
     stated,
 )
 from kveil.cli.choices import Format
-from kveil.cli.saving import check_place, signing_key, summary
+from kveil.cli.saving import check_place, next_steps, show_centers, signing_key, summary
+from kveil.cli.state import state
 from kveil.errors import InvalidValue
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
@@ -242,7 +243,10 @@ def run(
         model.fit(asked)
     model.release_ = replace(model.release_, purpose=purpose or "", data_name=data_name or "")
     model.release_.save(out, format=format.value, overwrite=force, sign=key)
-    typer.echo(json.dumps({**summary(model, out), "receipts": model.receipts_}) if as_json else _words(model, out))
+    if as_json:
+        typer.echo(json.dumps({**summary(model, out), "receipts": model.receipts_}))
+    else:
+        _tell(model, out)
 
 
 def _policy(path: Path | None, epsilon_per_run: float | None) -> Any:
@@ -270,7 +274,13 @@ def _announce(url: str, names: list[str], timeout: float) -> None:
     typer.echo(f"waiting at {url} for {', '.join(names)}, up to {timeout:g} seconds", err=True)
 
 
-def _words(model: Any, out: Path) -> str:
+def _tell(model: Any, out: Path) -> None:
+    """What `kveil fit` prints, with the whole guarantee."""
+    if state.quiet:
+        typer.echo(str(out))
+        return
     k, d = model.cluster_centers_.shape
+    show_centers(model.release_, model.verdict_, out)
     notes = "".join(f"\nNote: {note}" for note in model.release_.notes)
-    return f"{k} centres of {d} feature(s) by {model.method_} saved at {out}.{notes}\n\n{model.guarantee_}"
+    typer.echo(f"\n{k} centres of {d} column{'s' * (d != 1)} by {model.method_} saved at {out}.{notes}\n\n{model.guarantee_}")
+    typer.echo(f"\n{next_steps(model.release_, out)}")

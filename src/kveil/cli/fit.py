@@ -31,7 +31,7 @@ from kveil.cli._options import (
     stated,
     table_of,
 )
-from kveil.cli.choices import FailOn, Format, Method, Metric, Objective, Relation, Scaling
+from kveil.cli.choices import METHODS, FailOn, Format, Method, Metric, Objective, Relation, Scaling
 from kveil.cli.panels import (
     ADVANCED,
     AS_JSON,
@@ -161,7 +161,9 @@ def fit(
     method: Annotated[
         Method,
         typer.Option(
-            help="k-median takes auto, tree, candidates or weiszfeld; a graph takes auto, counts or local-search",
+            help=f"one of {METHODS}. For k-median: auto, tree, candidates or weiszfeld; "
+            "on a graph: auto, counts or local-search",
+            metavar="NAME",
             rich_help_panel=ADVANCED,
         ),
     ] = Method.auto,

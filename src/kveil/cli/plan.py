@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from kveil.cli._options import parse_bounds, parse_labels, parse_numbers
-from kveil.cli.choices import Method, Metric, Objective, Relation, Scaling
+from kveil.cli.choices import METHODS, Method, Metric, Objective, Relation, Scaling
 from kveil.cli.fit import check_cosine, check_method, model_of
 from kveil.cli.panels import ADVANCED, AS_JSON, DELTA, EPSILON, FIND, OUTPUT, PRIVACY, ROWS, SEED
 from kveil.errors import BoundsRequired, InvalidValue
@@ -58,7 +58,10 @@ def plan(
     picture: Annotated[Path | None, typer.Option(help="draw it into this .svg or .png", rich_help_panel=OUTPUT)] = None,
     as_json: AS_JSON = False,
     method: Annotated[
-        Method, typer.Option(help="method; figures without a sample are for the tree", rich_help_panel=ADVANCED)
+        Method,
+        typer.Option(
+            help=f"one of {METHODS}; figures without a sample are for the tree", metavar="NAME", rich_help_panel=ADVANCED
+        ),
     ] = Method.auto,
     runs: Annotated[int, typer.Option(min=1, help="with --sample: fits at each epsilon", rich_help_panel=ADVANCED)] = 3,
     random_state: SEED = None,

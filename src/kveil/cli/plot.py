@@ -14,6 +14,9 @@ from kveil.cli.universe import read_graph
 from kveil.errors import InvalidValue
 
 MAPS = (".geojson", ".json")
+GRAPH = Annotated[Path | None, typer.Option(help="the public edge list of the fit, to draw its edges, too")]
+XY = Annotated[Path | None, typer.Option(help="with --graph: coordinates of its vertices, if it holds none")]
+DEGREES = Annotated[bool, typer.Option("--degrees", help="with --graph: coordinates are longitude, latitude")]
 
 
 class Theme(StrEnum):
@@ -28,9 +31,9 @@ def plot(
     theme: Annotated[Theme, typer.Option(help="'auto': an SVG that follows the reader's system")] = Theme.light,
     level: Annotated[float, typer.Option(help="probability that an ellipse holds the noise in a centre")] = 0.95,
     columns: Annotated[str | None, typer.Option(help="one or two columns, with a comma between: a map of these")] = None,
-    graph: Annotated[Path | None, typer.Option(help="the public edge list of the fit, to draw its edges, too")] = None,
-    xy: Annotated[Path | None, typer.Option(help="with --graph: coordinates of its vertices, if it holds none")] = None,
-    degrees: Annotated[bool, typer.Option("--degrees", help="with --graph: coordinates are longitude, latitude")] = False,
+    graph: GRAPH = None,
+    xy: XY = None,
+    degrees: DEGREES = False,
     force: Annotated[bool, typer.Option("--force", help="replace the file, if it exists")] = False,
 ) -> None:
     """Draw RELEASE: where its centres are, how far noise may have moved them, and what was promised.
@@ -38,16 +41,13 @@ def plot(
     Of a ledger, draw how much of its budget was spent.
     """
     from kveil import load
-    from kveil.release.picture import is_geographic
 
     if out.is_file():
         _draw_ledger(out, to, theme, force, is_map=any(given is not None for given in (columns, graph, xy)) or degrees)
         return
     release = load(out)
     place = new_file(to or Path(f"{out}.svg"), force)
-    if graph is None and (degrees or xy is not None):
-        raise InvalidValue("--xy and --degrees are about the vertices of --graph EDGES. Name the edge list, too.")
-    universe = None if graph is None else read_graph(graph, None, xy, degrees=degrees or is_geographic(release))
+    universe = universe_of(release, graph, xy, degrees)
     chosen = parse_labels(columns, Path("x.csv")) if release.features else parse_labels(columns, Path("x.npy"))
     if place.suffix.lower() in MAPS:
         write(place, json.dumps(_map(release, universe, chosen), ensure_ascii=False, indent=1) + "\n")
@@ -75,6 +75,15 @@ def _draw_ledger(db: Path, to: Path | None, theme: Theme, force: bool, *, is_map
     chosen = {Theme.light: (light, light), Theme.dark: (dark, dark), Theme.auto: (light, dark)}[theme]
     write(new_file(place, force), alone([told], *chosen))
     typer.echo(f"Drawn into {place}. It shows how much of the budget was spent, and is for whoever may see the ledger.")
+
+
+def universe_of(release: Any, graph: Path | None, xy: Path | None, degrees: bool) -> Any:
+    """The public graph that is drawn behind the centres, if one was named."""
+    from kveil.release.picture import is_geographic
+
+    if graph is None and (degrees or xy is not None):
+        raise InvalidValue("--xy and --degrees are about the vertices of --graph EDGES. Name the edge list, too.")
+    return None if graph is None else read_graph(graph, None, xy, degrees=degrees or is_geographic(release))
 
 
 def _map(release: Any, universe: Any, columns: Any) -> Any:

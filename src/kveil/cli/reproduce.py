@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from kveil._pictures import import_matplotlib
 from kveil.cli._options import bar_on_terminals
 from kveil.errors import InvalidValue, MissingExtra, NoisyResultWarning
 
@@ -235,6 +236,7 @@ def local_slopes(
 def _drawing(module: str = "kveil.research.figure") -> Any:
     """What draws a figure, asked for before anything is computed."""
     try:
+        import_matplotlib()
         return import_module(module).svg
     except ImportError:
         missing = MissingExtra('the figures need matplotlib. Nothing was computed. Install it: pip install "kveil[report]"')

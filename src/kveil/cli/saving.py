@@ -6,13 +6,14 @@ import json
 import os
 import secrets
 import shlex
+import webbrowser
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from kveil.cli.commands import COMMANDS
-from kveil.cli.state import state
+from kveil.cli.state import log, state
 from kveil.cli.tables import show_table
 from kveil.errors import InvalidValue
 
@@ -56,6 +57,12 @@ def signing_key(path: Path) -> Any:
     return SigningKey.load(path)
 
 
+def show_page(page: Path) -> None:
+    """Open a page in a browser, or say that there is none."""
+    if not webbrowser.open(page.resolve().as_uri()):
+        log.warning("note: no browser could be opened. Open %s yourself.", page)
+
+
 def summary(model: Any, out: Path) -> dict[str, Any]:
     """What a script wants to know: where it is and what was promised."""
     return {
@@ -72,25 +79,31 @@ def summary(model: Any, out: Path) -> dict[str, Any]:
     }
 
 
+def show_centers(release: Any, verdict: Any, out: Path) -> None:
+    """The table of centres."""
+    from kveil.release.shown import centers_table
+
+    table = centers_table(release, verdict)
+    show_table(table.header, table.rows)
+    if table.left_out:
+        typer.echo(f"{table.left_out} {out} has all of them.")
+
+
 def tell(model: Any, out: Path) -> None:
     """Print what was found, what it is worth and what was promised, and what to type next; with --quiet the folder alone."""
-    from kveil.release.shown import centers_table
     from kveil.release.words import promise
 
     if state.quiet:
         typer.echo(str(out))
         return
     release, verdict = model.release_, model.verdict_
-    table = centers_table(release, verdict)
-    show_table(table.header, table.rows)
-    if table.left_out:
-        typer.echo(f"{table.left_out} {out} has all of them.")
+    show_centers(release, verdict, out)
     for part in (_judged(release, verdict), "\n".join(_notes(release, verdict)), "\n".join(promise(release.guarantee))):
         if part:
             typer.echo(f"\n{part}")
     if state.verbose:
         typer.echo(f"\n{release.guarantee}")
-    typer.echo(f"\n{_saved(model, out)}\n{_next(release, out)}")
+    typer.echo(f"\n{_saved(model, out)}\n{next_steps(release, out)}")
 
 
 def _judged(release: Any, verdict: Any) -> str:
@@ -108,11 +121,13 @@ def _saved(model: Any, out: Path) -> str:
     k, d = len(release.centers), release.n_features
     what = f"{k} centres of {d} column{'s' * (d != 1)}" if d else f"{k} centres among {model.universe.n_points} points"
     alone = "" if release.receipt["ledger"] else " No ledger was named, so nobody adds this release to earlier ones."
-    given = f" Options from {state.config}: {', '.join(state.options)}." if state.options else ""
+    taken = state.taken()
+    given = f" Options from {state.config}: {', '.join(taken)}." if taken else ""
     return f"Saved at {out}: {what} by the method {model.method_}.{alone}{given}"
 
 
-def _next(release: Any, out: Path) -> str:
+def next_steps(release: Any, out: Path) -> str:
+    """Commands that take this release, and what each is for."""
     can_be_drawn = release.n_features is not None or release.places is not None
     commands = [command for command in NEXT if command in COMMANDS and (command != "plot" or can_be_drawn)]
     lines = {f"kveil {command} {shlex.quote(str(out))}": NEXT[command] for command in commands}

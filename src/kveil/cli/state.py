@@ -10,10 +10,12 @@ from typing import Any
 
 log = logging.getLogger("kveil")
 
+FROM_FILE = "DEFAULT_MAP"  # the word of click
+
 
 @dataclass
 class State:
-    """quiet, verbose: how much is said.  config: the file that options were read from.  options: those that it set.
+    """quiet, verbose: how much is said.  config: the file that options were read from.  options: those that it has.
     context: of the command, once it is known.  said: where log lines go, while a command runs."""
 
     quiet: bool = False
@@ -26,13 +28,19 @@ class State:
     def reset(self) -> None:
         self.__init__()  # type: ignore[misc]
 
+    def taken(self) -> dict[str, Any]:
+        """Of the options that the file has, those that were not typed."""
+        names = {max(each.opts, key=len): each.name for each in self.context.command.params} if self.options else {}
+        sources = {option: self.context.get_parameter_source(names[option]) for option in self.options}
+        return {option: self.options[option] for option, source in sources.items() if source is None or source.name == FROM_FILE}
+
     def tell_config(self) -> dict[str, Any]:
         """For `--json`: which file set which options, without passwords of URLs; nothing if there was none."""
         if self.config is None:
             return {}
         from kveil.source.places import called
 
-        options = {name: called(value) if isinstance(value, str) else value for name, value in self.options.items()}
+        options = {name: called(value) if isinstance(value, str) else value for name, value in self.taken().items()}
         return {"config": {"file": str(self.config), "options": options}}
 
 

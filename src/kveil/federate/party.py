@@ -123,6 +123,10 @@ class Party:
         """Bytes of the longest message that is read."""
         return largest_request(self.layout, self.policy)
 
+    @property
+    def is_in_a_run(self) -> bool:
+        return bool(self._journal.open_runs())
+
     def answer(self, request: bytes, coordinator: str | None = None) -> bytes | None:
         """The reply to a request, as bytes; None where the answer failed for a reason that may lie in the rows.
 
@@ -301,6 +305,11 @@ class Party:
         self._journal.ask(asked.run, asked.seq, digest(request))
         reply = self._reply(asked, request, {"receipt": run.chain})
         self._journal.store(asked.run, asked.seq, request, reply, closes=True)
+        spent, left = self.ledger.spent(), self.ledger.remaining()
+        log.info(
+            "party %s: run %s is done; %s spent, %s left on its ledger. Waiting for the next run.",
+            self.name, asked.run[:8], spent, left,
+        )  # fmt: skip
         return reply
 
     def _abort(self, asked: Request, request: bytes, run: Run | None) -> bytes:
@@ -327,7 +336,7 @@ def _open_ledger(ledger: Any, name: str, policy: Policy, source: Source) -> tupl
     if found.relation != "add-remove" or mine != theirs:
         raise LedgerMismatch(
             f'ledger "{found.name}" protects {found.unit} under {found.relation}, and this party {source.unit} under add-remove. '
-            "Make a ledger for these rows: kveil ledger init --unit."
+            "Make a ledger for these rows: Ledger.create(..., unit=...)."
         )
     return found, path
 

@@ -27,6 +27,7 @@ from kveil.federate.wire import LARGEST, digest
 
 PATH = "/v1/next"
 LONG_POLL = 25.0  # seconds
+AWAY = 60.0  # seconds without a coordinator after a run, from which on a party says so: most leave once they have a result
 
 log = logging.getLogger("kveil.federate")
 
@@ -174,6 +175,7 @@ def call_in(
     """
     client, answer = Client(url, keys, mutual=mutual, name=party.name), ticked(party.answer, reply_every)
     stop, reply, pause, since, told = stop or threading.Event(), b"", FIRST_PAUSE, time.monotonic(), ""
+    was_reached = False
     try:
         while not stop.is_set():
             try:
@@ -182,7 +184,8 @@ def call_in(
             except CallFailed as error:
                 if patience is not None and time.monotonic() - since > patience:
                     raise FederationError(f"the coordinator at {url} {error}.") from None
-                if str(error) != told:  # once for each reason: a party may wait for days
+                is_usual = was_reached and not party.is_in_a_run and time.monotonic() - since < AWAY
+                if str(error) != told and not is_usual:  # once for each reason: a party may wait for days
                     told = str(error)
                     log.info("party %s: the coordinator at %s %s; trying again", party.name, url, told)
                 stop.wait(pause)
@@ -194,7 +197,7 @@ def call_in(
                 continue
             except FederationError as error:
                 raise FederationError(f"the coordinator at {url} {error}. {KEYS_ADVICE}") from None
-            pause, since, told = FIRST_PAUSE, time.monotonic(), ""
+            pause, since, told, was_reached = FIRST_PAUSE, time.monotonic(), "", True
             reply = (answer(request, COORDINATOR) or b"") if status == 200 else b""
     finally:
         client.close()

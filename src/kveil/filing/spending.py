@@ -15,11 +15,10 @@ from kveil.kernel.ledger import Amount, Ledger
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 260, 48, 190, 16, 32
 LINE, LONGEST = 16, 20  # pixels from one name to the next; characters of a name
+FONT, LARGE = 12, 14  # pixels: of names beside lines, and above bars
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito: told apart by everyone
-
-
 BAR, ROW = 20, 52  # pixels: a bar, and from one bar to the next
-GAP = 1.5  # between blocks
+GAP, LEAST = 0.2, 0.15  # percent of a bar: between blocks, and of the smallest
 
 
 class Spending(NamedTuple):
@@ -29,6 +28,11 @@ class Spending(NamedTuple):
     days: tuple[date, ...]
     shares: tuple[float, ...]
     entries: tuple[float, ...] = ()
+
+    @property
+    def spent(self) -> float:
+        """The share of the budget that was spent by now."""
+        return self.shares[-1] if self.shares else 0.0
 
 
 def spending(ledger: Ledger) -> Spending:
@@ -48,56 +52,55 @@ def spending(ledger: Ledger) -> Spending:
 
 
 def svg(told: Sequence[Spending]) -> str:
-    """The picture; "" if nothing was spent. Its text has the colour of the page's, so that it is read on light and dark pages."""
-    drawn = [one for one in told if one.days]
-    if not drawn:
-        return ""
-    return _blocks(drawn) if is_one_day(drawn) else _steps(drawn)
+    """The picture. Its text has the colour of the page's, so that it is read on light and dark pages."""
+    return _blocks(told) if is_one_day(told) else _steps(told)
 
 
 def alone(told: Sequence[Spending], light: str, dark: str) -> str:
     """The picture as a file of its own. light, dark: colours of text and ground, as CSS, for readers with either theme."""
     style = f"<style>svg{{{light}}}@media(prefers-color-scheme:dark){{svg{{{dark}}}}}</style>"
-    head, rest = svg(told).split(">", 1)
+    drawn = svg(told)
+    if is_one_day(told):  # a bar has no margins
+        inner = drawn.replace('width="100%"', f'x="{TOP}" width="{WIDTH - 2 * TOP}"', 1)
+        drawn = f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{ROW * len(told)}">{inner}</svg>'
+    head, rest = drawn.split(">", 1)
     return f"{head}>{style}{rest}" + "\n"
 
 
 def legend(told: Sequence[Spending]) -> str:
     """What the picture shows, in words."""
-    drawn = [one for one in told if one.days]
-    if is_one_day(drawn):
+    if is_one_day(told):
         return "Each block is what one release has spent; the frame is the whole budget."
-    return f"The line{'s show' if len(drawn) > 1 else ' shows'} how much of the budget was spent by which day."
+    return f"The line{'s show' if len(told) > 1 else ' shows'} how much of the budget was spent by which day."
 
 
 def is_one_day(told: Sequence[Spending]) -> bool:
     """Whether the picture is of bars, which narrow screens have room for, and not of days."""
-    return len({day for one in told for day in one.days}) == 1
+    return len({day for one in told for day in one.days}) <= 1
 
 
 def _blocks(drawn: Sequence[Spending]) -> str:
-    """A bar per ledger, as long as its budget."""
-    wide, marks = WIDTH - 2 * TOP, []
+    """A bar per ledger, as long as its budget. Lengths are percentages, so that text keeps its size at any width."""
+    marks = []
     for place, one in enumerate(drawn):
-        top, left = TOP + ROW * place, float(TOP)
-        what = f"{_shortened(one.name)}: {100 * one.shares[-1]:.0f} % spent on {one.days[-1]}"
-        marks.append(f'<text x="{TOP}" y="{top + 10}">{escape(what)}</text>')
+        top, left = ROW * place, 0.0
+        what = f"{100 * one.spent:.0f} % spent on {one.days[-1]}" if one.days else "nothing spent"
+        marks.append(f'<text x="0" y="{top + LARGE}">{escape(_shortened(one.name))}: {what}</text>')
         for size in one.entries:
-            block = max(wide * size - GAP, 1.0)
-            marks.append(_box(left, top + LINE, block, COLOURS[place % len(COLOURS)]))
-            left += wide * size
-        frame = f'fill="none" stroke="currentColor" stroke-opacity="0.5" width="{wide}" height="{BAR}" rx="2"'
-        marks.append(f'<rect x="{TOP}" y="{top + LINE}" {frame}/>')
-    return _picture(TOP + ROW * len(drawn), marks)
+            marks.append(_box(left, top + ROW - BAR - LINE // 2, max(100 * size - GAP, LEAST), COLOURS[place % len(COLOURS)]))
+            left += 100 * size
+        marks.append(_box(0, top + ROW - BAR - LINE // 2, 100, "none", ' stroke="currentColor" stroke-opacity="0.5"'))
+    return _picture("100%", ROW * len(drawn), LARGE, "", marks)
 
 
-def _box(left: float, top: float, wide: float, colour: str) -> str:
-    return f'<rect x="{left:.1f}" y="{top:.1f}" width="{wide:.1f}" height="{BAR}" rx="2" fill="{colour}"/>'
+def _box(left: float, top: float, wide: float, colour: str, more: str = "") -> str:
+    return f'<rect x="{left:.2f}%" y="{top}" width="{wide:.2f}%" height="{BAR}" rx="2" fill="{colour}"{more}/>'
 
 
 def _steps(drawn: Sequence[Spending]) -> str:
     """A step for every day with a charge. Names stand beside the ends of their lines, moved apart where these are close."""
-    first, last = min(one.days[0] for one in drawn), max(one.days[-1] for one in drawn)
+    days = [day for one in drawn for day in one.days]
+    first, last = min(days), max(days)
     bottom = max(HEIGHT, TOP + LINE * (len(drawn) + 1) + BOTTOM)
     wide, high, across = WIDTH - LEFT - RIGHT, bottom - TOP - BOTTOM, (last - first).days
 
@@ -114,27 +117,25 @@ def _steps(drawn: Sequence[Spending]) -> str:
     ]
     marks += [f'<text x="{LEFT}" y="{bottom - 10}">{first}</text>']
     marks += [f'<text x="{LEFT + wide}" y="{bottom - 10}" text-anchor="end">{last}</text>']
-    ends = _apart([y(one.shares[-1]) for one in drawn], TOP + LINE / 2, TOP + high)
+    ends = _apart([y(one.spent) for one in drawn], TOP + LINE / 2, TOP + high)
     for place, (one, end) in enumerate(zip(drawn, ends, strict=True)):
-        colour, path = COLOURS[place % len(COLOURS)], [f"M{x(one.days[0]):.1f},{y(0.0):.1f}"]
+        colour, path = COLOURS[place % len(COLOURS)], [f"M{x((*one.days, last)[0]):.1f},{y(0.0):.1f}"]
         path += [f"H{x(day):.1f}V{y(share):.1f}" for day, share in zip(one.days, one.shares, strict=True)]
         marks.append(f'<path d="{"".join(path)}H{LEFT + wide}" fill="none" stroke="{colour}" stroke-width="2.5"/>')
-        lead = f'x1="{LEFT + wide}" y1="{y(one.shares[-1]):.1f}" x2="{LEFT + wide + 12}" y2="{end:.1f}"'
+        lead = f'x1="{LEFT + wide}" y1="{y(one.spent):.1f}" x2="{LEFT + wide + 12}" y2="{end:.1f}"'
         marks.append(f'<line {lead} stroke="{colour}" stroke-width="1.5"/>')
-        name = f"{_shortened(one.name)}: {100 * one.shares[-1]:.0f} %"
+        name = f"{_shortened(one.name)}: {100 * one.spent:.0f} %"
         marks.append(f'<text x="{LEFT + wide + 16}" y="{end + 4:.1f}">{escape(name)}</text>')
-    return _picture(bottom, marks)
+    return _picture(WIDTH, bottom, FONT, f'viewBox="0 0 {WIDTH} {bottom}" ', marks)
 
 
 def _shortened(name: str) -> str:
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
 
 
-def _picture(high: int, marks: Sequence[str]) -> str:
-    size = f'viewBox="0 0 {WIDTH} {high}" width="{WIDTH}" height="{high}"'
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" fill="currentColor" font-family="sans-serif" font-size="12">'
-    )
+def _picture(wide: int | str, high: int, font: int, view: str, marks: Sequence[str]) -> str:
+    size = f'{view}width="{wide}" height="{high}" font-family="sans-serif" font-size="{font}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" fill="currentColor" overflow="visible">'
     return f"{head}<title>share of the budget spent</title>{''.join(marks)}</svg>"
 
 

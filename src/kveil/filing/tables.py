@@ -7,21 +7,15 @@ import io
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from kveil._pages import page, scrolling
 from kveil.filing.entries import Filed, filed
-from kveil.filing.spending import legend, spending, svg
+from kveil.filing.spending import is_one_day, legend, spending, svg
 from kveil.kernel.ledger import Ledger
 from kveil.release.words import RULES, printable
 
 COLUMNS = (
     "ledger", "day", "entry", "round", "purpose", "data_name", "by", "epsilon", "delta", "rho", "mechanisms", "state", "release",
 )  # fmt: skip
-STYLE = (
-    ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,'Segoe UI',sans-serif;max-width:75em;margin:2em auto;"
-    "padding:0 1em}svg{max-width:100%;height:auto}.wide{overflow-x:auto}table{border-collapse:collapse;font-size:90%}"
-    "td,th{border-bottom:1px solid #8888;padding:.35em .7em;text-align:left;vertical-align:top}td:first-child{white-space:nowrap}"
-    "tr.round td{opacity:.75;font-size:90%}code{min-width:9em;display:inline-block;word-break:break-all}"
-    "@media print{body{margin:0;font-size:10pt}.wide{overflow:visible}}"
-)
 STARTS = ("=", "+", "-", "@")  # of a cell that a spreadsheet would take for a formula
 
 
@@ -45,14 +39,10 @@ def to_html(ledgers: Sequence[Ledger], since: str | None = None, until: str | No
     """A page to print or to file: a picture of spending, then every ledger with its terms and entries."""
     days = " ".join(["Entries", *([f"from {since}"] if since else []), *([f"until {until}"] if until else [])])
     told = [spending(ledger) for ledger in ledgers]
-    drawn = svg(told)
-    shows = f"<p>{legend(told)}</p>" if drawn else ""
-    parts = [shows, drawn, *(_section(ledger, since, until) for ledger in ledgers)]
+    drawn = svg(told) if is_one_day(told) else scrolling(svg(told))
+    parts = [f"<p>{legend(told)}</p>", drawn, *(_section(ledger, since, until) for ledger in ledgers)]
     period = f"<p>{escape(days)}. Sums and picture are of all time.</p>" if since or until else ""
-    wide = '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    head = f'<head><meta charset="utf-8">{wide}<title>Privacy budgets</title><style>{STYLE}</style></head>'
-    body = "\n".join(part for part in ("<h1>Privacy budgets</h1>", period, *parts) if part)
-    return f'<!doctype html>\n<html lang="en">{head}\n<body>{body}\n</body></html>\n'
+    return page("Privacy budgets", "\n".join(part for part in (period, *parts) if part))
 
 
 def _lines(ledger: Ledger, since: str | None, until: str | None) -> Iterator[tuple[Filed, int, Filed]]:
@@ -70,12 +60,8 @@ def _section(ledger: Ledger, since: str | None, until: str | None) -> str:
     names = ("day", "charged", "purpose", "data", "who asked", "mechanisms", "state", "release", "token or run")
     head = "".join(f"<th>{name}</th>" for name in names)
     rows = "\n".join(_row(line, is_round=bool(place)) for _, place, line in _lines(ledger, since, until))
-    table = (
-        f'<div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>\n{rows}\n</tbody></table></div>'
-        if rows
-        else "<p>No entries.</p>"
-    )
-    return f"<h2>{_text(ledger.name)}</h2><p>{_text(terms)}</p>\n{table}"
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>\n{rows}\n</tbody></table>"
+    return f"<h2>{_text(ledger.name)}</h2><p>{_text(terms)}</p>\n{scrolling(table) if rows else '<p>No entries.</p>'}"
 
 
 def _row(line: Filed, *, is_round: bool) -> str:

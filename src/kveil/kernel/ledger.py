@@ -157,13 +157,13 @@ class Ledger:
     def open(cls, path: Path) -> Self:
         """The budget in an existing file."""
         if not os.path.isfile(path):
-            raise InvalidValue(f"no ledger at {os.fspath(path)!r}. Check the name; if there is none yet: `kveil ledger init`.")
+            raise InvalidValue(f"no ledger at {os.fspath(path)!r}. Check the name, or make one with Ledger.create.")
         book = _File(os.path.abspath(path))
         with suppress(Exception):  # a damaged file may make anything stumble
             *terms, version = book.terms()
             if version == 1:
                 return cls(book, tuple(terms))
-        raise InvalidValue("this file is no kveil ledger, or damaged, or of another version. `kveil ledger init` makes one.")
+        raise InvalidValue("this file is no kveil ledger, or damaged, or of another version. Ledger.create makes one.")
 
     def stating(self, *, purpose: str = "", data_name: str = "", by: str = "") -> Self:
         """The same budget, whose charges from here on carry what the operator states: what for, on which data, who asked.

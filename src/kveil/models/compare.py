@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from kveil._pages import Preformatted
 from kveil.errors import InvalidType, InvalidValue
 from kveil.methods.task import check_count
 from kveil.models.curator import CuratorModel
 from kveil.models.paying import public_generator
 from kveil.models.public_rows import PublicRows, public_rows
-from kveil.models.trial import MOST_ROWS, Trial, Trials, check_model, stand_in
+from kveil.models.trial import MOST_ROWS, Trial, Trials, check_model, error_cell, stand_in
 from kveil.release import Release
 
 CHOOSING = (
@@ -95,7 +96,7 @@ def compare(
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Preformatted):
     """Cost over the cost without privacy, by method. `str` is a table, the best first; `to_dict` plain values.
 
     Attributes
@@ -126,11 +127,10 @@ class Comparison:
         width = max(map(len, (*self.found, *self.refused, "method")))
         lines = [
             f"{self.n_rows} {what}, {runs} run(s) each: cost over the cost without privacy",
-            f"  {'method':<{width}}  {'ratio':>8}  {'error':>8}  {'CPU s':>7}",
+            f"  {'method':<{width}}  {'ratio':>8}{error_cell('error', runs)}  {'CPU s':>7}",
         ]
         for name, trial in sorted(self.found.items(), key=lambda entry: entry[1].ratio):
-            error = "" if trial.error is None else f"{trial.error:.3f}"
-            lines.append(f"  {name:<{width}}  {trial.ratio:>8.3f}  {error:>8}  {np.mean(trial.seconds):>7.2f}")
+            lines.append(f"  {name:<{width}}  {trial.ratio:>8.3f}{error_cell(trial.error, runs)}  {np.mean(trial.seconds):>7.2f}")
         lines += [f"  {name:<{width}}  not tried: {why}" for name, why in self.refused.items()]
         cut = [name for name, trial in self.found.items() if trial.is_cut]
         if cut:

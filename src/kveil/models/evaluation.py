@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kveil._pages import Preformatted
 from kveil.arrays import Floats, Integers
 from kveil.kernel.loss import Guarantee
 
@@ -119,7 +120,7 @@ def _z(tail: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class Evaluation(Preformatted):
     """How well released centres fit some rows, as noisy numbers that were charged for. All of it may be shared.
 
     Attributes

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from kveil import _pictures
+from kveil._pages import Preformatted
 from kveil.errors import InvalidValue
 from kveil.kernel.loss import PrivacyUnit
 from kveil.methods.task import check_count
@@ -20,7 +21,7 @@ from kveil.models.curator import CuratorModel
 from kveil.models.figures import Figures, figures, of_sample
 from kveil.models.paying import public_generator
 from kveil.models.public_rows import PublicRows, public_rows
-from kveil.models.trial import FEW_ROWS, LARGEST, MOST_ROWS, Trial, Trials, check_model, stand_in
+from kveil.models.trial import FEW_ROWS, LARGEST, MOST_ROWS, Trial, Trials, check_model, error_cell, stand_in
 from kveil.space.bounds import domain_width
 
 N_EPSILONS = 6  # that a sample is tried with, besides the model's own
@@ -126,7 +127,7 @@ def plan(
 
 
 @dataclass(frozen=True)
-class CuratorPlan:
+class CuratorPlan(Preformatted):
     """A forecast of a private fit: `str` is a table, `save` draws it. It holds public numbers alone, and no row of the sample.
 
     Attributes
@@ -200,12 +201,11 @@ class CuratorPlan:
         runs = len(self.trials[0].ratios)
         lines = [
             f"Tried on {number(self.sample_rows)} public rows, mean of {runs} run(s): cost over the cost without privacy",
-            f"  {'epsilon':>10}  {'ratio':>8}  {'error':>8}",
+            f"  {'epsilon':>10}  {'ratio':>8}{error_cell('error', runs)}",
         ]
         for trial in self.trials:
-            error = "" if trial.error is None else f"{trial.error:.3f}"
             mark = "  <- this model" if trial.epsilon == self.epsilon else ""
-            lines.append(f"  {trial.epsilon:>10.4g}  {trial.ratio:>8.3f}  {error:>8}{mark}")
+            lines.append(f"  {trial.epsilon:>10.4g}  {trial.ratio:>8.3f}{error_cell(trial.error, runs)}{mark}")
         return lines
 
     def to_dict(self) -> dict[str, Any]:

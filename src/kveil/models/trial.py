@@ -59,6 +59,11 @@ class Trial:
         return float(np.std(self.ratios, ddof=1) / len(self.ratios) ** 0.5) if len(self.ratios) > 1 else None
 
 
+def error_cell(error: float | str | None, n_runs: int) -> str:
+    """A cell of a table of trials, or its heading; nothing where one run tells no error."""
+    return "" if n_runs == 1 or error is None else f"  {error if isinstance(error, str) else f'{error:.3f}':>8}"
+
+
 class Trials:
     """Fits of one public table, with the noise of a table `factor` times as long. No ledger of the caller is charged.
 

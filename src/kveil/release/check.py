@@ -14,7 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from kveil.errors import KveilError, ReleaseError
+from kveil.errors import KveilError, NotVerified
 from kveil.kernel.loss import Charge, floor_delta, floor_epsilon, zcdp_epsilon, zcdp_rho
 from kveil.release.folder import DOCUMENT, LARGEST_JSON, files_of, load, signature_of
 from kveil.release.place import read_file
@@ -46,10 +46,10 @@ def check_release(path: str | PathLike[str]) -> Release:
     """The release at `path`, if it has a valid guarantee, agrees with itself and its signature, and is alone."""
     release = load(path)
     if release.guarantee.route == "none" or not release.guarantee.valid:
-        raise ReleaseError("this release has no valid guarantee. Do not let it leave the house.")
+        raise NotVerified("this release has no valid guarantee. Do not let it leave the house.")
     found = [*disagreements(release), *false_signature(path), *strangers(path)]
     if found:
-        raise ReleaseError(f"{'; '.join(found)}. Do not rely on this release. Take a fresh copy from whoever made it.")
+        raise NotVerified(f"{'; '.join(found)}. Do not rely on this release. Take a fresh copy from whoever made it.")
     return release
 
 

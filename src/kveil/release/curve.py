@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kveil import _pictures
+from kveil._pages import Preformatted
 from kveil.arrays import Floats, Integers
 from kveil.kernel.loss import Guarantee
 from kveil.release.kept import generator, kept
@@ -22,7 +22,7 @@ DEFAULT_RANGE = (1, 30)
 
 
 @dataclass(frozen=True, eq=False)
-class CostCurve:
+class CostCurve(Preformatted):
     """Estimates for several numbers of clusters, from released values alone: good for a shape, not as a result.
 
     k: (m,) numbers of clusters, ascending; fewer than were asked for where the cells of the release show fewer.
@@ -68,9 +68,6 @@ class CostCurve:
             mark = "  <- suggested" if k == self.suggested else ""
             lines.append(f"{k:4d} {cost}  {self.silhouette[place]:10.3f}  {self.told_apart[place]:10d}{mark}")
         return "\n".join([*lines, f"{self.why}."])
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
 
 
 def cost_curve(release: Release, k_range: tuple[int, int] | None = None, random_state: Any = None) -> CostCurve:

@@ -24,6 +24,7 @@ from kveil.release.look import BLUE, ORANGE, Look
 from kveil.release.numbers import percents, ticks
 from kveil.release.picture import FLATTEST, TALLEST, Scene
 from kveil.release.sheet import Sheet, dress, finish, new_sheet, pixels
+from kveil.release.shown import share_error
 from kveil.release.synthetic import extent, has_density
 from kveil.release.words import printable, shortened
 
@@ -49,13 +50,15 @@ def draw(release: Release, view: Scene, look: Look, options: Options) -> Sheet:
     if not 0 < options.level < 1:
         raise InvalidValue(f"level must lie between 0 and 1, got {options.level!r}: 0.95 is usual.")
     is_line = len(view.names) == 1
-    view, low, high = _framed(view, *_window(release, view))
+    view, low, high = _framed(view, *(_window(release, view) if options.universe is None else _whole(options.universe, view)))
     sheet = new_sheet(look, *_size(view, low, high), is_adaptive=options.theme == "auto")
     axes = sheet.subplots()
     dress(axes, look)
     said = _ground(axes, release, view, look, options, low, high)
     heights = np.zeros(len(view.centers)) if is_line else view.centers[:, 1]
     (_on_a_line if is_line else _in_the_plane)(axes, view, look, low, high)
+    if options.universe is not None:
+        axes.grid(visible=False)  # beside roads its lines would look like some
     radii = _discs(axes, view, heights, look)
     errors, reach = _errors(axes, view, heights, options.level, look)
     below = finish(sheet, _title(view), release.guarantee, *said, errors, _cut(view, low, high))
@@ -151,6 +154,12 @@ class Ticks(Formatter):
 
     def __call__(self, value: float, pos: int | None = None) -> str:
         return ticks([value])[0]
+
+
+def _whole(graph: Any, view: Scene) -> tuple[Floats, Floats]:
+    """The ends of a public graph; what is flat has those of the centres, which have a margin."""
+    low, high = graph.points.min(axis=0), graph.points.max(axis=0)
+    return np.where(high > low, low, view.low), np.where(high > low, high, view.high)
 
 
 def _window(release: Release, view: Scene) -> tuple[Floats, Floats]:
@@ -291,7 +300,7 @@ def label_texts(release: Release) -> list[str]:
     names = [printable(name, 24) for name in release.names] if release.names else [str(i) for i in range(len(release.centers))]
     if release.weights is None:
         return names
-    return [f"{name} · {share}" for name, share in zip(names, percents(release.weights), strict=True)]
+    return [f"{name} · {share}" for name, share in zip(names, percents(release.weights, share_error(release)), strict=True)]
 
 
 def _title(view: Scene) -> str:

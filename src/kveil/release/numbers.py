@@ -56,13 +56,24 @@ def with_powers(text: str) -> str:
     return re.sub(r"\b\d+(\.\d+)?e[+-]\d+\b", lambda found: readable(float(found[0])), text)
 
 
-def percents(shares: Any) -> list[str]:
-    """Shares as percentages: whole ones, but for those below 1 %.
+def percents(shares: Any, error: float | None = None) -> list[str]:
+    """Shares as percentages: whole ones, but for those below 1 %, which have no more digits than their error allows.
 
-    >>> percents([0.314, 0.0021, 0.0, 1.0])
-    ['31 %', '0.2 %', '0 %', '100 %']
+    >>> percents([0.314, 0.0021, 0.0, 1.0]), percents([0.00003], error=0.003)
+    (['31 %', '0.2 %', '0 %', '100 %'], ['0 %'])
     """
-    return [f"{readable(100 * share, 1) if abs(share) < 0.01 else rounded(100 * share, 0)} %" for share in map(float, shares)]
+    most = MOST_DECIMALS + 2 if error is None else max(2, decimals_of([error]))
+    settled = [round(share, most) for share in map(float, shares)]
+    return [f"{readable(100 * share, 1) if abs(share) < 0.01 else rounded(100 * share, 0)} %" for share in settled]
+
+
+def of_level(value: float, error: float | None, high: float) -> str:
+    """A number of a column that stands for one level of a category and ends at `high`, as the share of rows with that level.
+
+    >>> of_level(0.7063, 0.0021, 0.7071), of_level(-0.0001, 0.0021, 0.7071)
+    ('100 %', '0 %')
+    """
+    return percents([min(max(value / high, 0.0), 1.0)], None if error is None else error / high)[0]
 
 
 def column(values: Any, errors: Any = None) -> list[str]:

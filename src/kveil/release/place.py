@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from kveil.errors import ReleaseError
+from kveil.errors import NotVerified, ReleaseError
 
 
 def put_folder(place: Path, files: Mapping[str, bytes], may_replace: Callable[[Path], None] | None) -> None:
@@ -55,7 +55,7 @@ def read_file(path: Path, largest: int) -> bytes:
 def in_the_way(place: Path) -> ReleaseError:
     return ReleaseError(
         f'there is something at "{place}" already, and saving would destroy it. Choose another path, or pass overwrite=True '
-        "(--force) if it is a release that may be replaced."
+        "if it is a release that may be replaced."
     )
 
 
@@ -111,9 +111,9 @@ def _unwritten(place: Path, error: OSError) -> ReleaseError:
 T = TypeVar("T")
 
 
-def damaged(what: str) -> ReleaseError:
+def damaged(what: str) -> NotVerified:
     """The error for a release whose files are not what was saved."""
-    return ReleaseError(
+    return NotVerified(
         f"this release is damaged: {what}. A centre or a promise read from it could be wrong without anyone noticing. "
         "Take a fresh copy from whoever saved it, or save the release again."
     )

@@ -1,7 +1,8 @@
 """How centres differ in many columns: every number, coloured by how far it lies from the weighted mean of all centres.
 
 Colours are in units of the spread of the centres in that column, blue below and orange above, so that every column uses the whole
-scale whatever its unit. A number is muted where noise alone could explain its distance from the mean (two standard errors).
+scale whatever its unit. A number is muted, without colour, where noise alone could explain its distance from the mean (two
+standard errors).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from kveil.arrays import Bools, Floats
 from kveil.release.card import categories_of
 from kveil.release.look import BLUE, ORANGE, Look
 from kveil.release.map_figure import label_texts
-from kveil.release.numbers import MINUS, column, percents
+from kveil.release.numbers import MINUS, column, of_level, percents
 from kveil.release.picture import Scene
 from kveil.release.sheet import Sheet, dress, finish, new_sheet
 from kveil.release.words import shortened
@@ -68,7 +69,8 @@ def draw(release: Release, view: Scene, look: Look, *, is_adaptive: bool) -> She
     names = [shortened(name, 28) for name in view.names]
     marks = label_texts(release)
     across, down = (marks, names) if columns_down else (names, marks)
-    away = shown.away.T if columns_down else shown.away
+    away = shown.away if shown.is_sure is None else np.where(shown.is_sure, shown.away, 0.0)
+    away = away.T if columns_down else away
     has_numbers = len(across) <= MOST_ACROSS and len(down) <= MOST_DOWN
     wide = WIDE if has_numbers else max(NARROW, min(WIDE, 7.0 / len(across)))
     high = HIGH if has_numbers else max(LOW, min(HIGH, 12.0 / len(down)))
@@ -95,9 +97,9 @@ def _said(shown: Profile, has_numbers: bool) -> str:
     if shown.is_sure is None or shown.is_sure.all():
         return "" if has_numbers else LEFT_OUT
     if has_numbers:
-        return "Muted numbers: noise alone could explain how far they are from the mean (two standard errors)."
+        return "Muted numbers without colour: noise alone could explain how far they are from the mean (two standard errors)."
     share = percents([float(1 - shown.is_sure.mean())])[0]
-    return f"{LEFT_OUT} Noise alone could explain {share} of the colours (two standard errors)."
+    return f"{LEFT_OUT} Without colour: noise alone could explain {share} of the cells (two standard errors)."
 
 
 def _ticks(axes: Any, across: list[str], down: list[str], wide: float) -> None:
@@ -144,5 +146,7 @@ def _texts(release: Release, view: Scene) -> list[list[str]]:
     columns = [column(view.centers[:, place], None if view.errors is None else view.errors[:, place]) for place in range(d)]
     for block in categories_of(release):
         for place in block.places:
-            columns[place] = percents(np.clip(view.centers[:, place] / block.high, 0.0, 1.0))
+            errors = [None] * k if view.errors is None else view.errors[:, place].tolist()
+            pairs = zip(view.centers[:, place].tolist(), errors, strict=True)
+            columns[place] = [of_level(value, error, block.high) for value, error in pairs]
     return [[columns[place][row] for place in range(d)] for row in range(k)]

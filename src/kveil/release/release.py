@@ -323,7 +323,7 @@ class Release:
 
         return to_geojson(self, longitude, latitude)
 
-    def report(self, path: str | PathLike[str] | None = None, *, ledger: Any = None) -> str:
+    def report(self, path: str | PathLike[str] | None = None, *, ledger: Any = None, universe: Any = None) -> str:
         """One HTML page that needs no other file and no network: promise, verdict, centres, pictures, budget and card.
 
         For whoever signs the release off. Drawn from the release alone.
@@ -334,10 +334,12 @@ class Release:
             A file to write it to, too.
         ledger : Ledger, str or path, optional
             A ledger, or where it lies, whose state is shown with it.
+        universe : Graph, optional
+            The public graph of the fit: its edges are drawn behind the centres.
         """
         from kveil.release.report import report
 
-        return report(self, path, ledger=ledger)
+        return report(self, path, ledger=ledger, universe=universe)
 
     def card(self) -> str:
         """The release as a page of Markdown: what it means for a person, what not to do with it, numbers, how it was made."""

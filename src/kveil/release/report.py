@@ -17,6 +17,7 @@ from kveil.kernel.ledger import Ledger
 from kveil.release.card import NOT_COVERED, NOT_TO_DO, SEVERAL
 from kveil.release.look import DARK, LIGHT, Look, variables
 from kveil.release.odds import in_words, odds, percent
+from kveil.release.plot import on_universe
 from kveil.release.report_budget import budget_section
 from kveil.release.report_parts import facts, scrolling, shown, warning
 from kveil.release.report_table import centres_table
@@ -30,13 +31,20 @@ WORDS = {
     "rough": "Rough: noise can be seen in the centres.",
     "noise": "Noise: the centres say little about the data.",
 }
+GOOD_ON_GRAPH = "Good: noise could hide little of the demand."  # its centres are points, which noise does not move
 UNSAVED = "not looked at: this page was made without the saved folder"
 
 
 def report(
-    release: Release, path: str | PathLike[str] | None = None, *, ledger: Any = None, signature: str = UNSAVED
-) -> str:  # fmt: skip
-    """The page; written to `path` too, if there is one. signature: who signed the folder of the release, in words."""
+    release: Release,
+    path: str | PathLike[str] | None = None,
+    *,
+    ledger: Any = None,
+    signature: str = UNSAVED,
+    universe: Any = None,
+) -> str:
+    """The page; written to `path` too, if there is one. signature: who signed the folder of the release, in words. universe: the
+    public graph that is drawn behind the centres."""
     account = Ledger.open(ledger) if isinstance(ledger, str | PathLike) else ledger
     k = len(release.centers)
     parts = {
@@ -45,8 +53,8 @@ def report(
         "facts": _facts(release),
         "promise": _promise(release),
         "verdict": _verdict(release),
-        "picture": _picture(release),
-        "table": centres_table(release),
+        "picture": _picture(release, universe),
+        "table": centres_table(release if universe is None else on_universe(release, universe)),
         "ledger": "" if account is None else budget_section(release, account),
         "uses": _uses(release),
         "made": _made(release, signature),
@@ -93,9 +101,9 @@ def _promise(release: Release) -> str:
     )
     sure = found.surest if not found.failing else found.guess
     bar = (
-        f'<div class="odds" role="img" aria-label="From 50 % to at most {percent(sure)}"><span class="before">50 %</span>'
-        f'<span class="track"><span class="fill" style="width:{100 * sure:.2f}%"></span><span class="half"></span></span>'
-        f'<span class="after">{percent(sure)}</span></div>'
+        f'<div class="odds" role="img" aria-label="From 50 % to at most {percent(sure)}"><span class="bar"><span class="track">'
+        f'<span class="fill" style="width:{100 * sure:.2f}%"></span><span class="half"></span></span>'
+        f'<span class="before">50 %</span></span><span class="after">{percent(sure)}</span></div>'
     )
     return (
         f'<section class="promise"><h2>What one {shown(guarantee.unit.kind)} is promised</h2>{bar}'
@@ -106,14 +114,15 @@ def _promise(release: Release) -> str:
 def _verdict(release: Release) -> str:
     found = release.verdict()
     lines = "".join(f"<li>{shown(line)}</li>" for line in (*found.reasons, *str(found).splitlines()[1:]))
-    said = f'<p class="word">{WORDS[found.word]}</p><ul>{lines}</ul>'
+    word = GOOD_ON_GRAPH if release.n_features is None and found.word == "good" else WORDS[found.word]
+    said = f'<p class="word">{word}</p><ul>{lines}</ul>'
     return f'<section class="verdict {found.word}"><h2>Is it any good?</h2>{said}</section>'
 
 
-def _picture(release: Release) -> str:
+def _picture(release: Release, universe: Any) -> str:
     """The picture as part of the page, in colours that follow it; or why there is none."""
     try:
-        drawn: Any = release.plot(theme="auto")
+        drawn: Any = release.plot(theme="auto", universe=universe)
     except MissingExtra:
         return '<p class="missing">The picture is left out: matplotlib is not installed. pip install "kveil[report]"</p>'
     except InvalidValue:

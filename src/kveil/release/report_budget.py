@@ -33,11 +33,10 @@ def budget_section(release: Release, ledger: Ledger) -> str:
     good = "" if trouble else f"This release was paid for {shown(said)} "
     head = f'<section class="ledger"><h2>The budget: {shown(ledger.name)}</h2>{trouble}'
     told = [spending(ledger)]
-    picture = svg(told)
-    fits = not picture or is_one_day(told)  # a bar that is cut would look as if all was spent
-    drawn = picture if fits else scrolling("div", "Picture of the budget", picture)
-    shows = f"<p>{legend(told)}</p>" if picture else ""
-    return f"{head}<dl>{facts(rows)}</dl><p>{good}{terms}</p>{shows}{drawn}</section>"
+    drawn = svg(told)
+    if not is_one_day(told):  # a bar has the width of the page: one that is cut would look as if all was spent
+        drawn = scrolling("div", "Picture of the budget", drawn)
+    return f"{head}<dl>{facts(rows)}</dl><p>{good}{terms}</p><p>{legend(told)}</p>{drawn}</section>"
 
 
 def _stated(release: Release, ledger: Ledger) -> list[tuple[str, str]]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from kveil.release.card import categories_of
-from kveil.release.numbers import percents, with_error
+from kveil.release.numbers import of_level, percents, with_error
 from kveil.release.picture import place_names
 from kveil.release.report_parts import scrolling
+from kveil.release.shown import share_error
 from kveil.release.words import printable
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ def centres_table(release: Release) -> str:
     """The table in a frame that scrolls by itself, with a keyboard too; and what is left out."""
     names, rows = _cells(release)
     told = release.verdict().told_apart if len(rows) > 1 else None
-    shares = None if release.weights is None else percents(release.weights)
+    shares = None if release.weights is None else percents(release.weights, share_error(release))
     head = ['<th scope="col">centre</th>', *(['<th scope="col">share</th>'] if shares else [])]
     head += [f'<th scope="col"{_late(place, PRINTED_COLUMNS)}>{_text(name, 40)}</th>' for place, name in enumerate(names)][
         :MOST_COLUMNS
@@ -69,7 +68,7 @@ def _points(release: Release) -> tuple[list[str], list[list[str]]]:
 
 def _number(value: float, error: float | None, high: float | None) -> str:
     """A number with its error; a level of a category, whose column ends at `high`, as a share."""
-    return with_error(value, error) if high is None else percents([float(np.clip(value / high, 0.0, 1.0))])[0]
+    return with_error(value, error) if high is None else of_level(value, error, high)
 
 
 def _said(release: Release, k: int, d: int) -> str:

@@ -6,9 +6,12 @@ from html import escape
 from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
-from kveil.release.numbers import decimals_of_two_digits
+from kveil.release.card import categories_of
+from kveil.release.numbers import decimals_of, decimals_of_two_digits, of_level
 from kveil.release.picture import place_names
+from kveil.release.verdict import last_step
 from kveil.release.words import printable, promise
+from kveil.solve.synopsis import Synopsis
 
 if TYPE_CHECKING:
     from kveil.release.release import Release
@@ -46,6 +49,13 @@ def centers_table(release: Release, verdict: Verdict | None = None) -> Shown:
     return Shown(tuple(header), rows, max(0, k - MOST_CENTERS), len(names) - n_columns)
 
 
+def share_error(release: Release) -> float | None:
+    """The standard error that noise causes in the share of a centre; None if nothing tells."""
+    step = last_step(release, release.synopsis if isinstance(release.synopsis, Synopsis) else None)
+    n = 0.0 if step is None else float(step.counts.sum())
+    return step.count_deviation / n if step is not None and n > 0 else None
+
+
 def release_html(release: Release) -> str:
     """The same for a notebook: the table, the verdict and the promise. It holds released values and public words alone."""
     verdict = release.verdict()
@@ -59,19 +69,25 @@ def release_html(release: Release) -> str:
 
 
 def _row(release: Release, verdict: Verdict, number: int, n_columns: int) -> tuple[str, ...]:
-    cells = [str(number), *([] if release.weights is None else [f"{100 * release.weights[number]:.1f} %"])]
+    cells = [str(number), *([] if release.weights is None else [_share(float(release.weights[number]), share_error(release))])]
     if release.n_features is None:
         cells.append(printable(release.names[number], WIDEST_NAME) if release.names else str(release.centers[number]))
         cells += [] if release.places is None else [f"{value:.6g}" for value in release.places[number, :n_columns].tolist()]
     else:
-        errors = verdict.column_errors
+        own = [None] * release.n_features if verdict.column_errors is None else verdict.column_errors[number].tolist()
+        levels = {place: block.high for block in categories_of(release) for place in block.places}
         cells += [
-            with_error(float(release.centers[number, place]), None if errors is None else float(errors[number, place]))
-            for place in range(n_columns)
-        ]
+            of_level(value, error, levels[place]) if place in levels else with_error(value, error)
+            for place, (value, error) in enumerate(zip(release.centers[number].tolist(), own, strict=True))
+        ][:n_columns]
     if verdict.told_apart is not None:
         cells.append("yes" if verdict.told_apart[number] else "no")
     return tuple(cells)
+
+
+def _share(share: float, error: float | None) -> str:
+    """A share with one decimal, or none where its error is larger."""
+    return f"{100 * share:.{1 if error is None else min(max(decimals_of([100 * error]), 0), 1)}f} %"
 
 
 def with_error(value: float, error: float | None) -> str:

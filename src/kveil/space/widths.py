@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kveil.arrays import Bools, Floats
 from kveil.kernel.grid import Box
 from kveil.space.bounds import Names, called
+from kveil.space.column_box import is_level
 from kveil.space.euclidean import Scaling
 
 MOST_UNEVEN = 100  # widths of columns that differ by more make the narrow ones count for nothing
@@ -19,21 +20,23 @@ def domain_notes(domain: Any, scaling: Scaling, names: Names) -> tuple[str, ...]
     """What a release notes about its bounds; nothing for a ball or a universe."""
     if not isinstance(domain, Box):
         return ()
-    found = uneven(domain, scaling, names)
-    return (f"bounds: {by_column(domain.lower, domain.upper, names)}", *([f"not scaled: {found}"] if found else []))
+    found, ends = uneven(domain, scaling, names), by_column(domain.lower, domain.upper, names, is_level(domain))
+    return (*([f"bounds: {ends}"] if ends else []), *([f"not scaled: {found}"] if found else []))
 
 
-def by_column(low: NDArray[np.float64], high: NDArray[np.float64], names: Names) -> str:
-    """Low and high by column, in words.
+def by_column(low: Floats, high: Floats, names: Names, left_out: Bools | None = None) -> str:
+    """Low and high by column, in words; but of columns left out, which stand for levels.
 
     >>> by_column(np.array([0.0, 0.0]), np.array([120.0, 1e5]), ("age", "income"))
     '"age" low 0, high 120; "income" low 0, high 100000'
     """
-    ends = [f"low {a:.12g}, high {b:.12g}" for a, b in zip(low, high, strict=True)]
-    if len(ends) > 1 and len(set(ends)) == 1:
+    ends = {place: f"low {a:.12g}, high {b:.12g}" for place, (a, b) in enumerate(zip(low, high, strict=True))}
+    if left_out is not None:
+        ends = {place: end for place, end in ends.items() if not left_out[place]}
+    if len(ends) == len(low) > 1 and len(set(ends.values())) == 1:
         return f"{ends[0]} in every column"
     more = [f"and {len(ends) - MOST_NAMED} more"] if len(ends) > MOST_NAMED else []
-    return "; ".join([f"{called(names, place)} {end}" for place, end in enumerate(ends[:MOST_NAMED])] + more)
+    return "; ".join([f"{called(names, place)} {end}" for place, end in ends.items()][:MOST_NAMED] + more)
 
 
 def uneven(domain: Any, scaling: Scaling, names: Names) -> str | None:
