@@ -37,12 +37,18 @@ def mixture():
 
 
 @pytest.mark.parametrize(
-    ("lean", "full", "share"), [(10, 10, OF_RECOVERY), (25, 25, LEAN_RECOVERY), (10, 14, OF_RECOVERY), (20, 25, OF_RECOVERY)]
+    ("lean", "full", "borne", "share"),
+    [(10, 10, 10, OF_RECOVERY), (10, 10, 11, LEAN_RECOVERY), (25, 25, 11, LEAN_RECOVERY), (20, 25, 11, OF_RECOVERY)],
 )
-def test_the_recovery_is_lean_where_it_tells_apart_as_many_clusters_and_more_than_k(lean, full, share):
-    """With k of them, as many as there are at least, more budget still makes their means better."""
+def test_the_recovery_is_lean_where_noise_bears_more_than_k_and_more_would_tell_no_more_apart(lean, full, borne, share):
+    """Where noise bears k at most, more budget makes their means better, though there are no more of them."""
     told_apart = {2 * LEAN_RECOVERY: lean, 2 * OF_RECOVERY: full}
-    fit = SimpleNamespace(k=10, desk=SimpleNamespace(left=2.0), n_groups=lambda leaves, seen, share, n_steps: told_apart[share])
+    fit = SimpleNamespace(
+        k=10,
+        desk=SimpleNamespace(left=2.0),
+        n_groups=lambda leaves, seen, share, n_steps: told_apart[share],
+        n_borne=lambda seen, share, n_steps, most: borne,
+    )
     assert _Fit._recovery_share(fit, None, None, 4) == 2 * share
 
 

@@ -232,10 +232,11 @@ class _Fit(Stages):
         return placed._replace(centers=within(seen.middle + placed.centers, self.ground.reach)), n_steps, synopsis
 
     def _recovery_share(self, leaves: Leaves, seen: FirstLook, n_steps: int) -> float:
-        """What the recovery is given: less where more than k clusters are told apart, and more budget would tell no more."""
+        """What the recovery is given: less where noise bears more than k clusters then, and more would tell no more apart."""
         lean, full = LEAN_RECOVERY * self.desk.left, OF_RECOVERY * self.desk.left
         groups = [self.n_groups(leaves, seen, share, n_steps) for share in (lean, full)]
-        return lean if self.k < groups[0] == groups[1] else full
+        is_enough = groups[0] == groups[1] and self.n_borne(seen, lean, n_steps, self.k + 1) > self.k
+        return lean if is_enough else full
 
     def _recovery_steps(self, seen: FirstLook) -> int:
         """How many relative steps the recovery leaves budget for. Pure noise: fewer where it would be as long as a third of the

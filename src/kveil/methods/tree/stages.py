@@ -184,12 +184,13 @@ class Stages:
         )  # fmt: skip
 
     def n_groups(self, leaves: Leaves, seen: FirstLook, share: float, n_steps: int) -> int:
-        """How many clusters of a projection have means that are told apart with this share of the budget; k at least. More where
-        several steps mend what noise does to them: a cluster that is lost stays lost."""
+        """How many clusters of a projection have means that are told apart with this share of the budget; k at least."""
+        return self.n_borne(seen, share, n_steps, max(self.k, min(4 * self.k, 3 * len(leaves.points) // 4)))
+
+    def n_borne(self, seen: FirstLook, share: float, n_steps: int, most: int) -> int:
+        """The same, by noise alone. More where several steps mend what noise does to them: a cluster that is lost stays lost."""
         noise = float(np.sqrt(self.desk.spread(self.ground.width, seen.radius, 0.95 * share)))
-        length = LONG_NOISE[n_steps >= 2]
-        most = max(self.k, min(4 * self.k, 3 * len(leaves.points) // 4))
-        return wanted_groups(length, seen.n, seen.radius, noise, self.k, most)
+        return wanted_groups(LONG_NOISE[n_steps >= 2], seen.n, seen.radius, noise, self.k, most)
 
     def _mean(self, whole: Held, n: float) -> Floats:
         share = 0.04
