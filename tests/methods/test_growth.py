@@ -7,6 +7,7 @@ import pytest
 
 from kveil import PrivateKMeans
 from kveil.methods.tree.growth import grow, outposts
+from kveil.methods.tree.stages import Stages
 from kveil.questions.base import Noisy
 from kveil.questions.frame import Frame
 from kveil.testing import scripted
@@ -65,6 +66,14 @@ def test_a_tree_in_a_projection_has_two_stages_where_rows_are_many(n, stages):
     model = PrivateKMeans(3, epsilon=1.0, delta=1e-6, bounds=(0, 1), random_state=0).fit(rows)
     assert sum(draw.times for draw in model.guarantee_.draws if draw.label == "cells of the tree") <= stages
     assert model.guarantee_.epsilon <= 1
+
+
+@pytest.mark.parametrize(("n_leaves", "n", "hides"), [(513, 1000, True), (513, 1100, False), (512, 1000, False)])
+def test_means_of_leaves_are_left_out_where_noise_in_joined_ones_is_longer_than_these_are_wide(n_leaves, n, hides):
+    """512 leaves of n rows, and noise of length 2 in the sum of rows of length 1: 2 * 512 / n of a leaf's reach."""
+    stages = SimpleNamespace(p=12, desk=SimpleNamespace(spread=lambda columns, length, share: 4.0 * length**2))
+    leaves, seen = SimpleNamespace(points=np.zeros((n_leaves, 12))), SimpleNamespace(n=n)
+    assert Stages._hides_means(stages, leaves, seen, 0.1) == hides
 
 
 def test_outposts_lie_twice_as_far_out_each_up_to_the_end_of_the_domain():

@@ -34,6 +34,8 @@ LONG_NOISE = {False: 0.3, True: 0.5}  # in the mean of a recovered cluster, of t
 TWO_STAGES, THREE_STAGES = [11, 5], [6, 5, 5]  # halvings of a tree in a projection, with Gaussian noise
 LEAST_ROWS = 0.8  # deviations of a count, of rows in an average cell of the first of two stages
 MOST_CENTERS = 1e15  # if there is no noise
+OF_MEANS = 0.3  # of the tree's budget, for means of leaves, beside what the stages take
+LONG_MEANS = 1.0  # noise in the mean of joined leaves that is too long, of how far their rows may lie from it
 MOST_LEAVES = 512  # more are joined: looking for the nearest one takes too long, and their means would drown in noise
 
 
@@ -148,9 +150,18 @@ class Stages:
         grown = grow(self.ground, frame, half, bits, self._of_stages() / len(bits), saves=self.saves_a_stage)
         if self.is_low:
             return frame, grown
+        share = OF_MEANS * self._tree_share()
+        if self.is_projected and self._hides_means(grown.leaves, seen, share):
+            return frame, grown
         progress("looking into the leaves", 3, 5)
         leaves = joined(grown.leaves, MOST_LEAVES, self.rng)
-        return frame, with_means(self.ground, frame, leaves, outposts(half, full), 0.3 * self._tree_share())
+        return frame, with_means(self.ground, frame, leaves, outposts(half, full), share)
+
+    def _hides_means(self, leaves: Leaves, seen: FirstLook, share: float) -> bool:
+        """Whether leaves are so many that they would be joined, and means of joined ones would say less than the leaves do: noise
+        in the mean of an average one, for rows as far away as its farthest corner, is long beside that."""
+        noise = float(np.sqrt(self.desk.spread(self.p, 1.0, 0.75 * share))) * MOST_LEAVES / seen.n
+        return len(leaves.points) > MOST_LEAVES and noise > LONG_MEANS
 
     def histogram(self, seen: FirstLook) -> tuple[Histogram, Floats]:
         """Noisy counts of a grid over few columns, and the half-widths (cells, d) of its cells."""
