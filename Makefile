@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SOURCES := src tests conftest.py tools benchmarks examples noxfile.py
 PYTEST := $(BIN)/python -m pytest
-WORKERS ?= 4  # on two cores: journeys wait more than they compute
+WORKERS ?= 3  # on two cores: journeys wait more than they compute
 export PYTHONDONTWRITEBYTECODE :=  # else each of many processes would compile all modules anew
 
 .PHONY: help install demo test test-research test-times lint format bench bench-peers audit fuzz docs docs-serve docs-test docs-outputs docs-pictures docs-next lock test-all matrix dist clean

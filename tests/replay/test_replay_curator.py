@@ -199,7 +199,7 @@ KMEANS = {
     # One row by itself, in a cell that a look keeps, or at an outpost far beyond where cells end; and none there.
     "tree, a row alone in a look": means("tree", epsilon=1000.0, **flight(2)),
     "tree, 6 columns, a row alone far out": means("tree", 6, epsilon=1000.0, **flight(2), bounds=(-20.0, 20.0), rows=far_out),
-    "tree, projection, two stages or three": means("tree", 18, epsilon=1000.0, **flight(80, 110), **GAUSS),
+    "tree, projection, two stages or three": means("tree", 18, epsilon=1000.0, **flight(102, 108), **GAUSS),
     "tree, principal axes": means("tree", 20, epsilon=100.0, **GAUSS, tuning=tuning.Tree(frame="pca")),
     "tree, public sample": means("tree", 6, epsilon=300.0, public=open_rows(6)),
     "tree, public sample, people": means("tree", 6, epsilon=300.0, public=open_rows(6), **GAUSS, **REPLACE, **of_people(2)),
